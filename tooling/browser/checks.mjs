@@ -5,7 +5,7 @@
 import { CpuEngine } from '@polygrad/backend-cpu';
 import { runConformance } from '@polygrad/conformance';
 import { matmul, scope, seed, setEngine, rand } from '@polygrad/core';
-import { control } from '../../packages/backend-cpu/src/memory/layout.ts';
+import { control } from '../../packages/backend-cpu/src/threads/control.ts';
 import { train } from './pages/mlp.mjs';
 
 /** Parts of the conformance suite: elementwise, along an axis, contractions, random numbers, golden values. */

@@ -7,7 +7,7 @@ import * as S from './asm/simd.ts';
 import * as W from './asm/plain.ts';
 import * as T from './asm/types.ts';
 import { ByteWriter } from './asm/writer.ts';
-import { allowRelaxed } from '#host';
+import { allowRelaxed, memoryRemedy } from '#host';
 
 /** What the engine holds. */
 // biome-ignore format: a list
@@ -49,8 +49,7 @@ export function detectFeatures(): Features {
 export function noMemory(error: unknown): UnsupportedError {
   return new UnsupportedError(
     'cpu',
-    `no memory for WebAssembly (${(error as Error).message}): V8 reserves 10 GiB of addresses for each; raise the limit ` +
-      '(ulimit -v), start Node with --disable-wasm-trap-handler, or dispose other engines',
+    `no memory for WebAssembly (${(error as Error).message}): V8 reserves 10 GiB of addresses for each; ${memoryRemedy}`,
   );
 }
 

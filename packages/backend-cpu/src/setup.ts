@@ -1,22 +1,14 @@
 /**
  * What a new engine is made of: its options, the memory, the emitter's target and the capabilities it reports.
  */
-import {
-  ArgumentError,
-  checkFields,
-  type EngineCaps,
-  numberFrom,
-  type OptionRules,
-  showCaps,
-  shown,
-} from '@polygrad/core/engine';
+import { checkFields, type EngineCaps, numberFrom, type OptionRules, showCaps } from '@polygrad/core/engine';
 import type { KOp } from '@polygrad/core/kernel/ir';
 import type { MemoryImport } from './asm/module.ts';
 import type { EmitTarget } from './emit/target.ts';
 import { detectFeatures, everyDType, makeMemory, noMemory } from './features.ts';
 import { heapAt, lowBytes, scalarOffset } from './memory/layout.ts';
 import { type CpuEngineOptions, maxThreads } from './options.ts';
-import { coreCount, environment, whyAlone } from '#host';
+import { coreCount, threadsAsked, whyAlone } from '#host';
 import { threadsWithin } from '#room';
 
 const pageBytes = 65536;
@@ -109,12 +101,7 @@ function reserve(
 }
 
 function threadCount(asked: number | undefined): number {
-  const text = environment('POLYGRAD_THREADS');
-  if (asked !== undefined || !text) return asked ?? Math.min(coreCount(), 8);
-  const [fits, wanted] = threadRule;
-  if (!fits(Number(text)))
-    throw new ArgumentError('cpu', `bad POLYGRAD_THREADS: ${shown(text)}; must be ${wanted}, or left out`);
-  return Number(text);
+  return asked ?? threadsAsked(threadRule) ?? Math.min(coreCount(), 8);
 }
 
 /** What the emitter prints besides BASE_OPS. */

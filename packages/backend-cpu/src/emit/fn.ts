@@ -161,19 +161,6 @@ export class Fn {
     return block;
   }
 
-  /** A body that is repeated while the value given to `closeRepeat` holds. */
-  openRepeat(): Block {
-    const block = new Block(this.current, 'repeat', null);
-    this.#enter(block);
-    this.floor = block;
-    return block;
-  }
-
-  closeRepeat(goOn: Val): void {
-    this.current.cond = goOn;
-    this.close();
-  }
-
   close(): void {
     const block = this.current;
     block.open = false;

@@ -178,19 +178,10 @@ export class Memory {
   }
 
   atomic(n: KNodeOf<'ATOMIC'>): void {
-    const [mem, index, value, gate] = n.src;
-    const { fn, target } = this.#ctx;
-    const reg = regOf(mem.dtype);
+    const [mem, index] = n.src;
     const { pointer, extra, cls } = this.#place(mem);
-    const { bytes, load, store } = storageOf(mem.dtype);
-    if (cls === null || bytes !== 4)
-      refuse(`atomic ${n.arg.op} needs a written memory of 4-byte numbers: got ${mem.dtype}`);
-    const v = this.#ctx.get(value).parts[0]!;
-    if (gate !== undefined) fn.openIf(this.#ctx.get(gate).parts[0]!);
-    const { base, offset } = this.#addresses.of(pointer, extra, index, 4, false);
-    const alone = !target.shared || mem.op === 'SHARED';
-    dtypeCode().lowerAtomic(this.#ctx, n.arg.op, { reg, load, store }, { base, offset }, cls, v, alone);
-    if (gate !== undefined) fn.close();
+    const place = (): Address => this.#addresses.of(pointer, extra, index, 4, false);
+    dtypeCode().lowerAtomic(this.#ctx, n, storageOf(mem.dtype), cls, place);
   }
 
   #loadVector(dtype: KNode['dtype'], lanes: number, at: Address, cls: MemoryClass | null): Val[] {

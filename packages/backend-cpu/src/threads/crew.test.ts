@@ -1,6 +1,7 @@
 /** How many workers are asked, on a clock of its own; and a worker that comes late, in the real thing. */
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { chunkBits, control, heapAt } from '../memory/layout.ts';
+import { heapAt } from '../memory/layout.ts';
+import { chunkBits, control } from './control.ts';
 import { Crew } from './crew.ts';
 import { SharedDispatch } from './dispatch.ts';
 

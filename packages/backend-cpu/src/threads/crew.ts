@@ -5,7 +5,7 @@
  * Whoever waits for a worker longer than its work explains says so, and workers that do next to nothing are counted: the crew becomes smaller, and after a while larger again, to try.
  * Tries that fail at once become rarer. On a quiet machine all of this is never asked for anything, not even the time.
  */
-import { control } from '../memory/layout.ts';
+import { control } from './control.ts';
 
 /** Milliseconds until more workers are tried again: at first, and at most, which is what a machine that has become quiet loses. */
 const soonest = 5;

@@ -11,7 +11,8 @@
  * `start` returns while workers are busy with their last chunks, so that the main thread can prepare what comes next.
  * `finish` must come before anything that the dispatch reads or writes is touched: memory, the args block, modules.
  */
-import { argsAt, chunkBits, control } from '../memory/layout.ts';
+import { argsAt } from '../memory/layout.ts';
+import { chunkBits, control } from './control.ts';
 import type { Crew } from './crew.ts';
 import { mayBlock } from '#host';
 import { kernelError, type Shares, type Work } from './work.ts';

@@ -5,6 +5,8 @@
  * Nothing is imported from Node, so that other bundles stay clean; Node's modules come from `process.getBuiltinModule`.
  */
 
+import { ArgumentError, type OptionRule, shown } from '@polygrad/core/engine';
+
 interface NodeWorker {
   unref(): void;
   terminate(): Promise<number>;
@@ -52,9 +54,18 @@ export function allowRelaxed(): boolean {
   return true;
 }
 
-export function environment(name: string): string | undefined {
-  return here.process?.env?.[name];
+/** The number of threads that the environment asks for, if any. `rule` says which there may be. */
+export function threadsAsked([fits, wanted]: OptionRule): number | undefined {
+  const text = here.process?.env?.POLYGRAD_THREADS;
+  if (!text) return undefined;
+  if (!fits(Number(text)))
+    throw new ArgumentError('cpu', `bad POLYGRAD_THREADS: ${shown(text)}; must be ${wanted}, or left out`);
+  return Number(text);
 }
+
+/** What helps where WebAssembly gets no memory. */
+export const memoryRemedy: string =
+  'raise the limit (ulimit -v), start Node with --disable-wasm-trap-handler, or dispose other engines';
 
 /** Warns the user. */
 export function emitWarning(text: string): void {

@@ -6,9 +6,18 @@ import * as page from './page.ts';
 it('offers what bundles for browsers ask for, as Node does', () => {
   const offered: Partial<typeof host> = page;
   expect(Object.keys(offered).sort()).toEqual(
-    ['allowRelaxed', 'coreCount', 'environment', 'mayBlock', 'nodeModule', 'processorName', 'whyAlone'].sort(),
+    [
+      'allowRelaxed',
+      'coreCount',
+      'mayBlock',
+      'memoryRemedy',
+      'nodeModule',
+      'processorName',
+      'threadsAsked',
+      'whyAlone',
+    ].sort(),
   );
-  expect([page.nodeModule('node:os'), page.environment('PATH'), page.allowRelaxed()]).toEqual([
+  expect([page.nodeModule('node:os'), page.threadsAsked(null), page.allowRelaxed()]).toEqual([
     undefined,
     undefined,
     false,

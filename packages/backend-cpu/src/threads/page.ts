@@ -11,7 +11,9 @@ const here = globalThis as unknown as Page;
 
 export function nodeModule(_name: string): undefined {}
 
-export function environment(_name: string): undefined {}
+export function threadsAsked(_rule: unknown): undefined {}
+
+export const memoryRemedy: string = 'dispose other engines';
 
 export function allowRelaxed(): boolean {
   return false;

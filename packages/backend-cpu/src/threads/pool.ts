@@ -3,7 +3,8 @@
  * their help, in one batch or in small ones that follow each other closely. Loaded as one with what it imports: here.ts and late.ts say when.
  */
 import type { Heap } from '@polygrad/core/engine/shaping';
-import { argsAt, chunkBits, control, ringAt, ringSlots, tableAt, tableSlots } from '../memory/layout.ts';
+import { argsAt, ringAt, ringSlots, tableAt, tableSlots } from '../memory/layout.ts';
+import { chunkBits, control } from './control.ts';
 import { Crew } from './crew.ts';
 import { SharedDispatch, spins } from './dispatch.ts';
 import { noteStarted, threadsWithin } from '#room';

@@ -6,7 +6,8 @@ import { assembleModule } from '../asm/module.ts';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
 import type { ValType } from '../asm/types.ts';
-import { argsAt, chunkBits, control, heapAt, ringAt, ringSlots, tableAt, tableSlots } from '../memory/layout.ts';
+import { argsAt, heapAt, ringAt, ringSlots, tableAt, tableSlots } from '../memory/layout.ts';
+import { chunkBits, control } from './control.ts';
 import { workerMain, type WorkerStart } from './worker.ts';
 
 it('runs chunks in another process and lets it end', async () => {

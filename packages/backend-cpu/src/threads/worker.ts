@@ -4,7 +4,7 @@
  * A worker shares the memory and takes chunks of the posted dispatch, last ones first, until none is left; then it looks for
  * the next dispatch for a while and goes to sleep. It never returns to its event loop, so modules come as bytes in the memory.
  */
-import type { control } from '../memory/layout.ts';
+import type { control } from './control.ts';
 
 /** What a worker is started with. */
 export interface WorkerStart {

@@ -73,6 +73,5 @@ export function conflictPart(x: Operand, way: Way, streams: number, depth: numbe
   const bytes = Math.abs(way.apart) * x.elementBytes;
   // Neighbouring rows share lines, not sets.
   if (way.kind !== 'inPlace' || depth < 256 || bytes < lineBytes || !collide(bytes, streams)) return 0;
-  const { collisions, evictions } = costs;
-  return evictions !== undefined && streams > evictions.lines(bytes) ? evictions.cost : collisions;
+  return costs.collisions(streams, bytes);
 }

@@ -7,10 +7,8 @@ import {
   accessAround,
   accessScattered,
   accessStrides,
-  accessTransposed,
   accessVectors,
   copyDispatch,
-  type DotStreams,
   dotAligned,
   dotLane,
   dotMemory,
@@ -40,16 +38,18 @@ import {
   shortSum,
 } from '../codegen/costs/cpu.ts';
 import type { CodegenCaps } from '../codegen/lowering.ts';
+import type { Exprs } from '../ir/expr.ts';
 import { productOf, type Range, sizeOf, typicalOf } from '../ir/free-ranges.ts';
 import { linearOf } from '../ir/simplify/integers.ts';
-import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { isFixed, leastOf, Operand } from './access.ts';
+import type { Assembly } from './assembly.ts';
+import type { Cover, GroupPlan, Split } from './blocking.ts';
 import { type Contraction, productsOf } from './contraction.ts';
 import { dotShape, sharedShape, type TileShape, tileShape } from './tiles.ts';
 import { columnWays, consecutiveWays, type Orders, type OwnCopies, rowWays, type Way } from './packing.ts';
 import type { CutSum } from './tile-nests.ts';
 import { conflictPart, missPart } from './cache-misses.ts';
-import { collide } from './staging.ts';
+import type { Workspace } from './workspace.ts';
 
 /** Whether tiles of vectors pay where a dispatch before copies so many elements of a factor; 0: no copy. */
 export function paysFor(c: Contraction, copied = 0): boolean {
@@ -109,13 +109,41 @@ export type MoreTiles = (
   weigh: Weigh,
 ) => void;
 
-/** What may be chosen beside on processors with known facts. */
+/** What is decided otherwise on processors with known facts, and what else may be chosen there (processor-choices.ts). */
 export interface MoreChoices {
   readonly tiles: MoreTiles;
   readonly orders: Orders;
   /** What a choice may leave out; null: nothing. */
   readonly cuts: (choice: Choice) => readonly (Cut | null)[];
+  /** The tile where the sum runs over vectors along `extent` iterations, and its steps, relative to a loop that vectors fill. `most`: rows at most. */
+  along(
+    extent: number,
+    lanes: number,
+    rows: number,
+    columns: number,
+    rowWay: Way,
+    columnWay: Way,
+    most: number,
+  ): readonly [shape: TileShape, steps: number];
+  /** Time of the products of a choice with `height` rows, relative to their multiply-adds alone with the widest vectors. */
+  slower(choice: Choice, height: number): number;
+  /** Nanoseconds of the epilogue's memory accesses per result. */
+  epilogue(column: Range): number;
+  /** True if it pays to store sums in memory first and transpose them on the way out, because results are not contiguous along the columns. */
+  transposes(column: Range): boolean;
+  /** Makes a workspace with columns contiguous, from which results are transposed (transposed-results.ts). */
+  readonly workspace: TransposedWorkspace;
+  /** Loops around the tiles that consecutive groups run through with the same columns. */
+  within(choice: Choice, cover: Cover, groups: GroupPlan, split: Split | null): readonly Range[];
 }
+
+type TransposedWorkspace = (
+  c: Contraction,
+  e: Exprs,
+  assembly: Assembly,
+  column: Range,
+  part: Range | null,
+) => Workspace;
 
 /** The cheapest roles that the ranges can take, with the widest vectors, or with narrower ones that fit as well. */
 export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, more?: MoreChoices): Choice | null {
@@ -134,7 +162,7 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: Mor
   const costs = productCosts(caps);
   const { formula } = costs;
   const fills = (k: Range): boolean => formula?.fills(k.arg.extent, lanes) ?? k.arg.extent >= 6 * lanes;
-  const cost = costOf(c, vectorBytes / (lanes * dtypeInfo[c.reduce.dtype].bytes), costs);
+  const cost = costOf(c, costs, more);
   let best: Choice | null = null as Choice | null;
   // Groups copy columns only for tiles of four rows or more, which are two vectors wide.
   const fits = sizeOf(c.k) * mostCopiedTiles * 2 * vectorBytes <= sharedBytes / 2;
@@ -154,7 +182,7 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: Mor
     if (c.batch.includes(column)) {
       if (width < lanes || lanes === 1) continue;
       const shape = sharedShape(height, width, lanes, costs.registers, least);
-      const rest = epilogueCost(c, column, costs);
+      const rest = resultsOf(c) * (more?.epilogue(column) ?? accessCost(c, column));
       for (const rowWay of consecutiveWays(rows, row, column)) {
         for (const columnWay of columnWays(columns, column, shape.vectors * lanes, null, more?.orders))
           weigh(shape, null, rowWay, columnWay, sharedCost(shape), rest);
@@ -166,9 +194,10 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: Mor
       const rest = resultsOf(c) * (dotMemory + lanes * dotLane + c.indices.length);
       for (const rowWay of consecutiveWays(rows, row, k)) {
         for (const columnWay of consecutiveWays(columns, column, k)) {
-          const streams = dotStreams(rowWay, columnWay, lanes, c);
-          const [tile, steps] = formula?.along(k.arg.extent, lanes, least, width, streams, height) ?? [null, 1];
-          const shape = tile === null ? measured : { rows: tile[0], vectors: tile[1], lanes: 1 };
+          const [shape, steps] = more?.along(k.arg.extent, lanes, least, width, rowWay, columnWay, height) ?? [
+            measured,
+            1,
+          ];
           const slower = Math.max(dotCost(columnWay, k, lanes), dotCost(rowWay, k, lanes));
           weigh(shape, k, rowWay, columnWay, slower * steps, rest);
         }
@@ -177,7 +206,7 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: Mor
     more?.tiles(c, roles, least, lanes, costs, weigh);
     if (width < lanes) continue;
     const shape = tileShape(least, width, lanes, costs, height);
-    const rest = epilogueCost(c, column, costs);
+    const rest = resultsOf(c) * (more?.epilogue(column) ?? accessCost(c, column));
     const local = fits && roles.isOnly ? ownCopies(c, rows, columns, column, height, costs) : null;
     for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local, more?.orders)) {
       for (const rowWay of rowWays(rows, row, shape.rows, more?.orders)) weigh(shape, null, rowWay, columnWay, 1, rest);
@@ -200,11 +229,11 @@ function rolesOf(c: Contraction): readonly (Roles & { readonly isOnly: boolean }
   });
 }
 
-/** Estimates of choices in nanoseconds: `narrower` vectors than the widest, products that are `slower` than the tile says, and the `rest` of a choice. */
+/** Estimates of choices in nanoseconds: products that are `slower` than the tile says, and the `rest` of a choice. */
 function costOf(
   c: Contraction,
-  narrower: number,
   costs: ProductCosts,
+  more: MoreChoices | undefined,
 ): (choice: Choice, slower: number, rest: number) => number {
   const order = orderOf(c);
   const sizedSum = !c.k.every(isFixed);
@@ -221,11 +250,11 @@ function costOf(
     const tiles = tilesAt(extentOf, typicalOf);
     const copies = [rowWay.copy * costs.copies, columnWay.copy * costs.copies] as const;
     const before = copyDispatch * (Number(isBefore(rowWay)) + Number(isBefore(columnWay))) + rest;
-    const most = computeCost(c, choice, narrower, costs, extentOf) * tiles + copies[0] + copies[1] + before;
+    const most = computeCost(c, choice, costs, extentOf, more) * tiles + copies[0] + copies[1] + before;
     if (!sized) return most;
     // A plan for several sizes is weighed at the least and at the greatest. The product of both makes relative losses count alike.
     const nearer = sizedSum ? tilesAt(leastOf, leastOf) : tiles;
-    const few = computeCost(c, choice, narrower, costs, leastOf) * nearer;
+    const few = computeCost(c, choice, costs, leastOf, more) * nearer;
     const copied = [rows, columns].reduce((sum, x, i) => sum + copies[i]! * (leastSize(x) / x.size), few);
     return most * (copied + rest * resultScale + (before - rest));
   };
@@ -262,15 +291,6 @@ function dotCost({ kind, strides }: Way, along: Range, lanes: number): number {
   return pitches.every((s) => s % lanes === 0) ? dotAligned : dotOther;
 }
 
-/** How a tile reads its factors where the sum runs over vectors. */
-function dotStreams(rows: Way, columns: Way, lanes: number, c: Contraction): DotStreams {
-  const { bytes } = dtypeInfo[c.reduce.dtype as DType];
-  const stream = ({ apart }: Way): DotStreams['row'] => {
-    return { apart: Math.abs(apart) / lanes, crowded: Math.abs(apart) >= lanes && collide(apart * bytes, 2) };
-  };
-  return { row: stream(rows), column: stream(columns) };
-}
-
 /** Tiles of elementwise products load a vector for every product. */
 function sharedCost({ rows }: TileShape): number {
   return sharedSlowdown + sharedSlowdown / rows;
@@ -288,28 +308,23 @@ function orderOf(c: Contraction): readonly Range[] {
   return c.kernel.stores[0]?.ranges ?? [];
 }
 
-function resultsOf(c: Contraction): number {
+/** How many results there are. */
+export function resultsOf(c: Contraction): number {
   return sizeOf(orderOf(c));
 }
 
 /** Nanoseconds of the products, with those that tiles waste. */
 function computeCost(
   c: Contraction,
-  { shape, row, column, rowWay, columnWay, along, lanes }: Choice,
-  narrower: number,
-  { flopsPerNs, formula }: ProductCosts,
+  choice: Choice,
+  { flopsPerNs }: ProductCosts,
   extent: (r: Range) => number,
+  more: MoreChoices | undefined,
 ): number {
+  const { shape, row, column } = choice;
   const all = productOf(c.k, extent) * productOf(orderOf(c), extent);
   const height = row === null ? 1 : extent(row);
-  if (formula !== undefined) {
-    const { bytes } = dtypeInfo[c.reduce.dtype as DType];
-    const vectors = Math.ceil(column.arg.extent / shape.lanes);
-    const dots = along === null ? undefined : dotStreams(rowWay, columnWay, lanes, c);
-    const slower = formula.slower(height, vectors, [shape.rows, shape.vectors], dots);
-    const padding = (vectors * shape.lanes) / column.arg.extent;
-    return ((2 * all) / flopsPerNs) * (Math.max(4, bytes) / 4) * slower * padding * narrower;
-  }
+  if (more !== undefined) return ((2 * all) / flopsPerNs) * more.slower(choice, height);
   const padded = (extent: number, width: number): number => (Math.ceil(extent / width) * width) / extent;
   const waste = padded(height, shape.rows) * padded(column.arg.extent, shape.lanes * Math.min(2, shape.vectors));
   const narrow = shape.vectors === 1 && shape.rows > 1 && !c.batch.includes(column) ? oneVector : 1;
@@ -317,7 +332,7 @@ function computeCost(
 }
 
 /** Nanoseconds of the epilogue's memory accesses per result: vectors only along a range of unit stride. */
-function accessCost(c: Contraction, column: Range): number {
+export function accessCost(c: Contraction, column: Range): number {
   let cost = 0;
   for (const index of c.indices) {
     const form = linearOf(index);
@@ -326,23 +341,4 @@ function accessCost(c: Contraction, column: Range): number {
     else cost += c.free.has(index, column) ? accessScattered : accessAround;
   }
   return cost;
-}
-
-/** The same where sums go through memory, and a second dispatch reads them in the order of the results. */
-function transposedCost(c: Contraction): number {
-  const index = c.kernel.stores[0]?.store.src[1];
-  const form = index && linearOf(index);
-  const unit = form?.terms.find((r, i) => form.coefs[i] === 1 && r.op === 'RANGE');
-  return unit === undefined ? Number.POSITIVE_INFINITY : accessTransposed + accessCost(c, unit as Range);
-}
-
-/** True if it pays to store sums in memory first and transpose them on the way out, because results are not contiguous along the columns. */
-export function transposePays(c: Contraction, column: Range): boolean {
-  return transposedCost(c) < accessCost(c, column);
-}
-
-/** Nanoseconds of the epilogue. */
-export function epilogueCost(c: Contraction, column: Range, { formula }: ProductCosts): number {
-  const inPlace = accessCost(c, column);
-  return resultsOf(c) * (formula === undefined ? inPlace : Math.min(inPlace, transposedCost(c)));
 }

@@ -13,7 +13,7 @@ import type { Exprs } from '../ir/expr.ts';
 import { productOf, type Range, sizeOf, typicalOf } from '../ir/free-ranges.ts';
 import { step } from '../ir/rewrite.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
-import { isFixed, leastOf, type Operand } from './access.ts';
+import { isFixed, leastOf } from './access.ts';
 import { Assembly } from './assembly.ts';
 import {
   type Block,
@@ -28,7 +28,7 @@ import {
   type Split,
   type SplitFacts,
 } from './blocking.ts';
-import { type Choice, choose, isBefore, type MoreChoices, paysFor, transposePays } from './choose.ts';
+import { type Choice, choose, isBefore, type MoreChoices, paysFor } from './choose.ts';
 import { type Contraction, worthwhile } from './contraction.ts';
 import type { ContractionTemplate } from './template.ts';
 import { layoutsOf } from './packing.ts';
@@ -37,26 +37,11 @@ import { type NestSpec, tileNests, turnsOf } from './tile-nests.ts';
 import { rowSegment } from './tiles.ts';
 import { type Workspace, workspaceFor } from './workspace.ts';
 
-/** Makes a workspace with columns contiguous, from which results are transposed (transposed-results.ts). */
-export type TransposedWorkspace = (
-  c: Contraction,
-  e: Exprs,
-  assembly: Assembly,
-  column: Range,
-  part: Range | null,
-) => Workspace;
-
 /**
- * Lowers a contraction by register tiles; null where no range can be read as vectors. `transposed`: makes the workspace for results
- * that are not contiguous. `more`: what else may be chosen.
+ * Lowers a contraction by register tiles; null where no range can be read as vectors. `more`: what is decided otherwise, and what
+ * else may be chosen.
  */
-export function lowerTiled(
-  c: Contraction,
-  e: Exprs,
-  caps: CodegenCaps,
-  transposed: TransposedWorkspace | null = null,
-  more?: MoreChoices,
-): Lowered | null {
+export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps, more?: MoreChoices): Lowered | null {
   const { bytes } = dtypeInfo[c.reduce.dtype];
   const choice = choose(c, bytes, caps, more);
   if (choice === null || !paysFor(c, copiedBefore(choice))) return null;
@@ -65,7 +50,7 @@ export function lowerTiled(
   const { columns, column, rows, row, shape, lanes, outer, along, columnWay, rowWay } = choice;
   const height = row?.arg.extent ?? 1;
   const end = row?.src[0];
-  const { whole, beside, last } = cover(height, column.arg.extent, shape, coverFacts(c, choice, costs), end);
+  const { whole, beside, last } = cover(height, column.arg.extent, shape, coverFacts(c, choice, more), end);
   const edges = [...beside, ...last];
   const blocks = [...whole, ...edges];
   const segments = whole.map((b) => b.columns);
@@ -86,14 +71,14 @@ export function lowerTiled(
   const separate =
     part !== null ||
     vectorLanes(c.kernel.stores, withVectors(caps, lanes * bytes)) !== lanes ||
-    (transposed !== null && along === null && transposePays(c, column));
-  const via = (): Workspace =>
-    transposed === null ? workspaceFor(c, e, assembly, order, part) : transposed(c, e, assembly, column, part);
-  const memory = separate ? via() : null;
+    (along === null && more?.transposes(column) === true);
+  const workspace = (): Workspace =>
+    more?.workspace(c, e, assembly, column, part) ?? workspaceFor(c, e, assembly, order, part);
+  const memory = separate ? workspace() : null;
   const target = memory === null ? c.kernel.stores : [memory.store];
   const plans = groupsOf(c, choice, { whole, beside, last }, extents, split, costs);
-  const within = loopsWithin(choice, { whole, beside, last }, plans.groups[0]!, split, costs);
-  const again = costs.formula !== undefined && !readsWhatItWrites(target);
+  const within = new Set(more?.within(choice, { whole, beside, last }, plans.groups[0]!, split));
+  const again = more !== undefined && !readsWhatItWrites(target);
   const specs = blocks.map(
     (block, i): NestSpec => ({
       ...block,
@@ -183,45 +168,20 @@ function groupsOf(
   return { groups, together: common === null ? 0 : own.length };
 }
 
-/**
- * Loops around the tiles that consecutive groups run through with the same columns: those that the columns' factor does not have, where its
- * columns would not stay in the second-level cache from one iteration to the next. Other columns then read the rows' factor again, so it must
- * be the smaller traffic.
- */
-function loopsWithin(
-  { columns, columnWay, rows, outer }: Choice,
-  { whole }: Cover,
-  groups: GroupPlan,
-  split: Split | null,
-  { cacheBytes, formula }: ProductCosts,
-): ReadonlySet<Range> {
-  const within = outer.filter((r) => isFixed(r) && columns.axisOf(r) === null);
-  const parts = split === null ? 1 : split.part.arg.extent;
-  // Bytes of a factor for one iteration of all other loops.
-  const bytesOf = (x: Operand): number =>
-    x.bytes / parts / sizeOf(outer.filter((r) => !within.includes(r) && x.axisOf(r) !== null));
-  const taken = groups.outer.slice(split === null ? 0 : 1);
-  const turns = outer.reduce((n, r, i) => (within.includes(r) ? n * Math.ceil(r.arg.extent / taken[i]!) : n), 1);
-  const chunks = Math.ceil(whole[0]!.columns.count / groups.columns);
-  const [wide, tall] = [bytesOf(columns), bytesOf(rows)];
-  const pays = wide > cacheBytes && turns * wide + tall > wide + chunks * tall;
-  return new Set(formula !== undefined && columnWay.kind !== 'local' && chunks > 1 && pays ? within : []);
-}
-
 /** Elements that dispatches before the tiles copy. */
 function copiedBefore({ columns, columnWay, rows, rowWay }: Choice): number {
   return (isBefore(columnWay) ? columns.size : 0) + (isBefore(rowWay) ? rows.size : 0);
 }
 
 /** What `cover` must know of a choice. */
-function coverFacts(c: Contraction, choice: Choice, { formula }: ProductCosts): CoverFacts {
+function coverFacts(c: Contraction, choice: Choice, more: MoreChoices | undefined): CoverFacts {
   const { column, shape, lanes, along, columnWay, rowWay } = choice;
   const { lines } = shape;
   const copied = columnWay.kind === 'local';
   // Where rows are vectors of columns too, no tile may reach past the end.
   const shared = c.batch.includes(column);
   return {
-    padded: lines !== undefined || (columnWay.kind === 'panels' && !shared && formula === undefined),
+    padded: lines !== undefined || (columnWay.kind === 'panels' && !shared && more === undefined),
     recut: rowWay.kind !== 'panels' && !copied && lines === undefined,
     inPlace: (copied || columnWay.kind === 'inPlace') && rowWay.kind === 'inPlace' && !shared && along === null,
     dots: c.k.length === 1 && isFixed(c.k[0]!) && rowWay.strides.get(c.k[0]!) === 1 && sizeOf(c.k) <= longestDot,

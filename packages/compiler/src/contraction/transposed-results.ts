@@ -17,19 +17,29 @@ import { isFixed } from './access.ts';
 import type { Assembly } from './assembly.ts';
 import { type Contraction, worthwhile } from './contraction.ts';
 import type { ContractionTemplate } from './template.ts';
-import { paysFor } from './choose.ts';
+import { type MoreChoices, paysFor } from './choose.ts';
 import { lowerTiled } from './gemm.ts';
 import { stepOrders } from './orders.ts';
 import { findPairs } from './pairs.ts';
 import { withoutPadding } from './padding.ts';
+import { processorChoices } from './processor-choices.ts';
 import { wholeLines } from './whole-lines.ts';
 import { StoredSums, suffixOf, type Workspace } from './workspace.ts';
 
-const more = { tiles: wholeLines, orders: stepOrders };
-
 /** Lowers a contraction by register tiles on a processor with known facts; null where no range can be read as vectors. */
 export function lowerOnProcessor(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered | null {
-  return lowerTiled(c, e, caps, transposedWorkspace, { ...more, cuts: withoutPadding(c) });
+  return lowerTiled(c, e, caps, choicesFor(c, caps, withoutPadding(c)));
+}
+
+/** What may be chosen for a contraction. `cuts`: what a choice may leave out. */
+function choicesFor(c: Contraction, caps: CodegenCaps, cuts: MoreChoices['cuts']): MoreChoices {
+  return {
+    ...processorChoices(c, caps),
+    tiles: wholeLines,
+    orders: stepOrders,
+    workspace: transposedWorkspace,
+    cuts,
+  };
 }
 
 /** Lowers a kernel around a contraction likewise; null where the plain loop nest is as good. */
@@ -44,9 +54,14 @@ export const processorPairs: ContractionTemplate = (kernel, e, caps) => {
   if (found === null) return null;
   const products = productCosts(caps);
   const slower = { ...products, flopsPerNs: products.flopsPerNs / found.steps };
-  const lowering = { ...caps.lowering, products: slower };
+  const slow = { ...caps, lowering: { ...caps.lowering, products: slower } };
   // Unlike a product, what padding makes is not always zero.
-  return lowerTiled(found.c, e, { ...caps, lowering }, transposedWorkspace, { ...more, cuts: () => [null] });
+  return lowerTiled(
+    found.c,
+    e,
+    slow,
+    choicesFor(found.c, slow, () => [null]),
+  );
 };
 
 /** The loops of the results in memory order of the first store; those that do not appear in it come first. */

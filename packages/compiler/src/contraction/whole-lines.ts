@@ -9,9 +9,10 @@ import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
 import type { KNode } from '../ir/ir.ts';
 import { isFixed } from './access.ts';
-import { epilogueCost, type MoreTiles } from './choose.ts';
+import type { MoreTiles } from './choose.ts';
 import { stepOrders } from './orders.ts';
 import { domain, rowWays } from './packing.ts';
+import { epilogueCost } from './processor-choices.ts';
 import type { Lines, Repeated, TileShape } from './tiles.ts';
 
 /** Nanoseconds for storing a sum in group memory and loading it again in the same order. */
@@ -28,7 +29,7 @@ export const wholeLines: MoreTiles = (c, { columns, column, rows, row, outer }, 
   const vectors = Math.ceil(extent / lanes);
   // Lines that vectors fill are stored as they are.
   const staged = extent % lanes === 0 ? 0 : accessStaged * sizeOf(c.kernel.stores[0]?.ranges ?? []);
-  const rest = epilogueCost(c, column, costs) + staged;
+  const rest = epilogueCost(c, column) + staged;
   const columnWay = { ...domain(columns, column, column), apart: 0 };
   const own = outer.filter((r) => isFixed(r) && columns.axisOf(r) !== null && !c.batch.includes(r));
   // The nearest first, whose lines overlap.

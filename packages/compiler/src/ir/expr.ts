@@ -22,8 +22,15 @@ function isTrue(gate: KNode): boolean {
   return gate.op === 'CONST' && gate.arg.value !== 0;
 }
 
-function fail(op: string, what: string): never {
-  throw new Error(`[kernel.${op}] ${what}`);
+/** Refuses nodes that an operation cannot take. */
+function refuse(op: string, wanted: string, ...nodes: readonly KNode[]): never {
+  const got = nodes.map(({ dtype, lanes }) => `${dtype} x ${lanes}`).join(', ');
+  throw new Error(`[kernel.${op}] needs ${wanted}: got ${got}`);
+}
+
+/** Throws unless a value has the dtype of the memory that it goes to, or stands for. */
+export function checkStored(op: string, mem: KNode, value: KNode): void {
+  if (value.dtype !== mem.dtype) refuse(op, `a value of the memory's dtype ${mem.dtype}`, value);
 }
 
 /**
@@ -106,7 +113,7 @@ export class Exprs {
    */
   range(extent: number, kind: RangeKind = 'loop', limit?: KNode): Range {
     if (!Number.isInteger(extent) || extent < 0)
-      fail('range', `extent must be an integer of at least 0: got ${extent}`);
+      throw new Error(`[kernel.range] needs an integer of at least 0: got ${extent}`);
     const id = freshId();
     return this.intern('RANGE', 'int32', 1, limit === undefined ? [] : [limit], id, { id, extent, kind });
   }
@@ -128,20 +135,18 @@ export class Exprs {
   /** A false gate gives `alt` (zero unless told) without touching memory. */
   load(mem: KNode, index: KNode, gate?: KNode, alt?: KNode, lanes = 1): KNode {
     const dtype = mem.dtype as DType;
-    if (index.dtype !== 'int32' || index.lanes !== 1)
-      fail('load', `index must be an int32 scalar: got ${index.dtype} x ${index.lanes}`);
+    if (index.dtype !== 'int32' || index.lanes !== 1) refuse('load', 'an index of int32 x 1', index);
     if (gate === undefined || isTrue(gate)) return this.intern('LOAD', dtype, lanes, [mem, index]);
-    if (gate.dtype !== 'bool' || gate.lanes !== 1)
-      fail('load', `gate must be a bool scalar: got ${gate.dtype} x ${gate.lanes}`);
+    if (gate.dtype !== 'bool' || gate.lanes !== 1) refuse('load', 'a gate of bool x 1', gate);
     const other = this.splat(alt ?? this.constant(dtype, 0), lanes);
-    if (other.dtype !== dtype) fail('load', `alt must have the memory's dtype ${dtype}: got ${other.dtype}`);
+    checkStored('load', mem, other);
     if (gate.op === 'CONST') return other;
     return this.intern('LOAD', dtype, lanes, [mem, index, gate, other]);
   }
 
   /** The store of a loop nest (LoopStore). Programs get their stores from ProgramBuilder. */
   store(mem: KNode, index: KNode, value: KNode, gate?: KNode): KNodeOf<'STORE'> {
-    if (value.dtype !== mem.dtype) fail('store', `value must have the memory's dtype ${mem.dtype}: got ${value.dtype}`);
+    checkStored('store', mem, value);
     const src = gate === undefined || isTrue(gate) ? [mem, index, value] : [mem, index, value, gate];
     return uniqueNode('STORE', 'void', 1, src, null);
   }
@@ -156,11 +161,9 @@ export class Exprs {
   binary(op: BinaryOp, left: Operand, right: Operand): KNode {
     const x = typeof left === 'object' ? left : this.#literal(left, right as KNode);
     const y = typeof right === 'object' ? right : this.#literal(right, x);
-    if (x.dtype !== y.dtype)
-      fail('binary', `${op} needs operands of one dtype: got ${x.dtype} and ${y.dtype}; cast one of them`);
+    if (x.dtype !== y.dtype || (x.lanes !== y.lanes && x.lanes !== 1 && y.lanes !== 1))
+      refuse(op, 'operands of one dtype (cast one of them) and equal lanes', x, y);
     if (x.lanes !== y.lanes) {
-      if (x.lanes !== 1 && y.lanes !== 1)
-        fail('binary', `${op} needs operands of equal lanes: got ${x.lanes} and ${y.lanes}`);
       return x.lanes === 1
         ? this.#equalLanes(op, this.splat(x, y.lanes), y)
         : this.#equalLanes(op, x, this.splat(y, x.lanes));
@@ -179,7 +182,7 @@ export class Exprs {
     const y = typeof second === 'object' ? second : this.#literal(second, typeof third === 'object' ? third : x);
     const z = typeof third === 'object' ? third : this.#literal(third, y);
     if (y.dtype !== z.dtype || x.dtype !== (op === 'WHERE' ? 'bool' : y.dtype)) {
-      fail('ternary', `${op} got dtypes ${x.dtype}, ${y.dtype}, ${z.dtype}`);
+      refuse(op, op === 'WHERE' ? 'a bool and two values of one dtype' : 'operands of one dtype', x, y, z);
     }
     const lanes = Math.max(x.lanes, y.lanes, z.lanes);
     const a = this.splat(x, lanes);
@@ -226,13 +229,13 @@ export class Exprs {
 
   splat(x: KNode, lanes: number): KNode {
     if (x.lanes === lanes) return x;
-    if (x.lanes !== 1) fail('splat', `needs a scalar: got ${x.lanes} lanes for ${lanes}`);
+    if (x.lanes !== 1) refuse('splat', `1 or ${lanes} lanes`, x);
     if (x.op === 'CONST') return this.constant(x.dtype, x.arg.value, lanes);
     return this.intern('VEC', x.dtype, lanes, [x]);
   }
 
   lane(v: KNode, i: number): KNode {
-    if (i < 0 || i >= v.lanes) fail('lane', `lane ${i} of a vector of ${v.lanes}`);
+    if (i < 0 || i >= v.lanes) refuse('lane', `a vector with lane ${i}`, v);
     if (v.lanes === 1) return v;
     if (v.op === 'CONST') return this.constant(v.dtype, v.arg.value);
     if (v.op === 'VEC') return v.src[v.src.length === 1 ? 0 : i]!;
@@ -256,8 +259,8 @@ export class Exprs {
     return this.binary('MUL', a, b);
   }
   div(a: Operand, b: Operand): KNode {
-    const { dtype } = typeof a === 'object' ? a : (b as KNode);
-    if (!isFloat(dtype as DType)) fail('div', `needs floats: got ${dtype}; use idiv for integers`);
+    const x = typeof a === 'object' ? a : (b as KNode);
+    if (!isFloat(x.dtype as DType)) refuse('div', 'floats (use idiv for integers)', x);
     return this.binary('DIV', a, b);
   }
   idiv(a: Operand, b: Operand): KNode {

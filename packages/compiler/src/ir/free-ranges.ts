@@ -53,11 +53,6 @@ export function sizeLimit(r: Range): KNode | null {
   return limit;
 }
 
-/** True if both lists are of the same loops in the same order. */
-export function sameRanges(a: RangeList, b: RangeList): boolean {
-  return a.length === b.length && a.every((r, i) => r === b[i]);
-}
-
 /** Ranges a REDUCE or STAGE binds. */
 export function ownRanges(n: KNode): RangeList {
   return n.src.slice(1) as readonly KNode[] as RangeList;

@@ -190,7 +190,7 @@ export class InternTable {
         n.dtype === dtype &&
         n.lanes === lanes &&
         Object.is(n.key, key) &&
-        sameList(n.src, src)
+        sameNodes(n.src, src)
       ) {
         return n;
       }
@@ -234,7 +234,8 @@ export class InternTable {
   }
 }
 
-function sameList(a: readonly KNode[], b: readonly KNode[]): boolean {
+/** True if both lists are of the same nodes in the same order. */
+export function sameNodes(a: readonly KNode[], b: readonly KNode[]): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
   return true;

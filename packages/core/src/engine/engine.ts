@@ -205,8 +205,8 @@ export interface Lowering extends NestLowering {
   readonly sizes?: boolean;
   /** Measured forms of programs. Absent: there is one of each. */
   choices?(engine: IEngine): ProgramChoices;
-  /** Alternatives for a contraction that may be measured, the default first. */
-  ways(c: Contraction, kernel: LoopKernel, e: Exprs, caps: EngineCaps): Way[];
+  /** Alternatives for a contraction that may be measured, the default first. Absent: there are none. */
+  ways?(c: Contraction, kernel: LoopKernel, e: Exprs, caps: EngineCaps): Way[];
   /** Called when the engine is used for the first time; call `forget` when kernels should be lowered again. */
   start?(engine: IEngine, forget: () => void): void;
   /** Makes plans. It comes with engines, so that pages that load these later have it with them. */

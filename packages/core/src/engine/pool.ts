@@ -5,7 +5,7 @@
  * serves the next request of that class. Engines run commands in order, so memory may be reused while commands that
  * use it are still queued. This file knows no tensors; planner/memory.ts places temporaries in the arenas of a plan.
  */
-import type { NodeStorage, StorageBuffer } from '../graph/node.ts';
+import type { Node, NodeStorage, StorageBuffer } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
 import type { EngineBuffer, IEngine } from './engine.ts';
 import { DeviceError, type DeviceLostError, OutOfMemoryError } from './errors.ts';
@@ -57,13 +57,14 @@ const slack = 1 << 26;
 /** Least size of kept blocks that are freed to serve a request of another class, if the engine merges free memory: several pages. */
 const leastJoined = 1 << 16;
 
-/** Part of a buffer's elements in another engine's memory. */
-export interface BufferCopy {
-  readonly from: number;
-  readonly to: number;
-  readonly buffer: PoolBuffer;
-  /** The value that was looked up here last, and its storage. */
-  found: { readonly of: NodeStorage; readonly storage: NodeStorage } | null;
+/** Copies of parts of a buffer in the memory of other engines (runtime/transfers.ts). */
+export interface BufferCopies {
+  /** Where the value of a leaf in the buffer is in another pool's engine, or null if it is not there. */
+  find(leaf: Node, pool: BufferPool): NodeStorage | null;
+  /** The same in any engine that lives. */
+  findAlive(leaf: Node): NodeStorage | null;
+  /** Gives all of them back. */
+  release(): void;
 }
 
 let nextId = 1;
@@ -80,8 +81,8 @@ export class PoolBuffer implements StorageBuffer {
   /** Scratch of a walk over buffers, as on graph nodes: `index` is valid only under the walk's own `mark`. */
   mark = 0;
   index = 0;
-  /** Copies on other engines (runtime/transfers.ts), freed with the buffer. */
-  copies: BufferCopy[] | null = null;
+  /** Freed with the buffer. */
+  copies: BufferCopies | null = null;
 
   constructor(pool: BufferPool, memory: EngineBuffer, bytes: number, classIndex: number) {
     this.id = nextId++;
@@ -100,17 +101,15 @@ export class PoolBuffer implements StorageBuffer {
   release(): void {
     if (this.refs <= 0) throw new Error(`[pool] buffer ${this.id} is given back twice`);
     if (--this.refs === 0) {
-      if (this.copies !== null) this.dropCopies();
+      this.dropCopies();
       this.pool.recycle(this);
     }
   }
 
   /** Frees copies on other engines, because the contents change or are no longer needed. */
   dropCopies(): void {
-    if (this.copies === null) return;
-    const { copies } = this;
+    this.copies?.release();
     this.copies = null;
-    for (const { buffer } of copies) buffer.release();
   }
 }
 

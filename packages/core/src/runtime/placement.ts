@@ -8,7 +8,6 @@ import type { Node } from '../graph/node.ts';
 import type { DType } from '@polygrad/compiler/shape/dtype';
 import type { PoolBuffer } from '../engine/pool.ts';
 import { showShape } from '@polygrad/compiler/shape/errors';
-import { storageIn } from '../planner/capture/captured-graph.ts';
 import { runs } from './run.ts';
 
 /** True if the engine holds the dtypes of a node and of everything it is computed from. */
@@ -71,16 +70,13 @@ export function isGone(leaf: Node): boolean {
   const loss = lossOf(leaf);
   if (loss === null || leaf.shape.includes(0)) return false;
   const buffer = leaf.storage!.buffer as PoolBuffer;
-  for (const { buffer: copy } of buffer.copies ?? []) {
-    const there = copy.pool.lost === null && !copy.pool.disposed ? storageIn(leaf, copy.pool) : null;
-    if (there === null) continue;
-    there.buffer.retain();
-    leaf.storage = there;
-    rescued.set(leaf, loss);
-    buffer.release();
-    return false;
-  }
-  return true;
+  const there = buffer.copies?.findAlive(leaf) ?? null;
+  if (there === null) return true;
+  there.buffer.retain();
+  leaf.storage = there;
+  rescued.set(leaf, loss);
+  buffer.release();
+  return false;
 }
 
 /** The error of reading a value that is gone. */

@@ -7,10 +7,17 @@
  * download has arrived; a second request meanwhile starts no other download. multi-engine.ts decides which data is transferred.
  */
 import type { IEngine } from '../engine/engine.ts';
-import { type BufferPool, type PoolBuffer, received, storageBytes, toDevice } from '../engine/pool.ts';
+import {
+  type BufferCopies,
+  type BufferPool,
+  type PoolBuffer,
+  received,
+  storageBytes,
+  toDevice,
+} from '../engine/pool.ts';
 import { noticed } from '../engine/recovery.ts';
-import type { Node } from '../graph/node.ts';
-import { storageIn, viewBase, viewSpan } from '../planner/capture/captured-graph.ts';
+import type { Node, NodeStorage } from '../graph/node.ts';
+import { storageIn, viewBase } from '../planner/capture/captured-graph.ts';
 import { inTime } from './late.ts';
 import { runs, stateOf } from './run.ts';
 
@@ -113,9 +120,8 @@ function arrive(node: Node, buffer: PoolBuffer, { pool, from, to }: Part, read: 
     throw error;
   }
   if (keep || length * storageBytes(buffer.pool.engine, dtype) * 2 >= buffer.bytes) {
-    const copies = (buffer.copies ??= []);
-    if (copies.length >= mostCopies) copies.shift()?.buffer.release();
-    copies.push({ from, to, buffer: fresh, found: null });
+    const copies = (buffer.copies ??= new Copies()) as Copies;
+    copies.add({ from, to, buffer: fresh, found: null });
     return;
   }
   const { storage } = node;
@@ -126,4 +132,62 @@ function arrive(node: Node, buffer: PoolBuffer, { pool, from, to }: Part, read: 
   const { strides, offset } = storage.view;
   node.storage = { buffer: fresh, view: { strides, offset: offset - from } };
   buffer.release();
+}
+
+/** Part of a buffer's elements in another engine's memory. */
+interface Copy {
+  readonly from: number;
+  readonly to: number;
+  readonly buffer: PoolBuffer;
+  /** The value that was looked up here last, and its storage. */
+  found: { readonly of: NodeStorage; readonly storage: NodeStorage } | null;
+}
+
+/** The copies of one buffer. */
+class Copies implements BufferCopies {
+  readonly #list: Copy[] = [];
+
+  add(copy: Copy): void {
+    if (this.#list.length >= mostCopies) this.#list.shift()?.buffer.release();
+    this.#list.push(copy);
+  }
+
+  find({ storage, shape }: Node, pool: BufferPool): NodeStorage | null {
+    const { strides, offset } = storage!.view;
+    for (const copy of this.#list) {
+      if (copy.buffer.pool !== pool) continue;
+      // Every run looks up its leaves, so the last result is kept.
+      if (copy.found !== null && copy.found.of === storage) return copy.found.storage;
+      const from = viewBase(shape, strides, offset);
+      if (copy.from > from || copy.to < from + viewSpan(shape, strides)) continue;
+      const there = { buffer: copy.buffer, view: { strides, offset: offset - copy.from } };
+      copy.found = { of: storage!, storage: there };
+      return there;
+    }
+    return null;
+  }
+
+  findAlive(leaf: Node): NodeStorage | null {
+    for (const { buffer } of this.#list) {
+      const { pool } = buffer;
+      const there = pool.lost === null && !pool.disposed ? storageIn(leaf, pool) : null;
+      if (there !== null) return there;
+    }
+    return null;
+  }
+
+  release(): void {
+    for (const { buffer } of this.#list) buffer.release();
+  }
+}
+
+/** Elements from the first to the last one that a view of this shape touches; 0 for shapes without elements. */
+export function viewSpan(shape: readonly number[], strides: readonly number[]): number {
+  let span = 1;
+  for (let axis = 0; axis < shape.length; axis++) {
+    const n = shape[axis]!;
+    if (n === 0) return 0;
+    span += Math.abs(strides[axis]!) * (n - 1);
+  }
+  return span;
 }

@@ -9,7 +9,8 @@ import { sideBySide } from '@polygrad/compiler/codegen/loops/beside';
 import { acrossThreads } from '@polygrad/compiler/codegen/linearize/group';
 import { questionOf } from '@polygrad/compiler/contraction/choice';
 import { worthwhile } from '@polygrad/compiler/contraction/contraction';
-import { byLibrary, type ContractionTemplate } from '@polygrad/compiler/contraction/template';
+import { lowerPlain } from '@polygrad/compiler/codegen/plain';
+import { byLibrary, byTiles, type ContractionTemplate } from '@polygrad/compiler/contraction/template';
 import { paysFor } from '@polygrad/compiler/contraction/choose';
 import { lowerTiled } from '@polygrad/compiler/contraction/gemm';
 import { byThreads } from '@polygrad/compiler/contraction/simt/choose';
@@ -50,7 +51,10 @@ export const anyLowering: Lowering = {
   legalize,
   contraction: (kernel, e, engine) => lowerContraction(kernel, e, engine.caps, choicesOf(engine)),
   choices: choicesOf,
-  ways: (c, kernel, e, caps) => of(caps).ways(c, kernel, e, caps),
+  ways: (c, kernel, e, caps) =>
+    caps.simt
+      ? threadLowering.ways!(c, kernel, e, caps)
+      : [[byTiles, () => lowerTiled(c, e, caps) ?? lowerPlain(kernel, caps)]],
   start: startTuning,
 };
 

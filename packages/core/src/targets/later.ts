@@ -25,7 +25,6 @@ export function laterLowering(get: () => Lowering): Lowering {
     legalize: (program, caps) => get().legalize?.(program, caps) ?? program,
     shape: (...args) => get().shape(...args),
     contraction: (...args) => get().contraction(...args),
-    ways: (...args) => get().ways(...args),
   };
 }
 

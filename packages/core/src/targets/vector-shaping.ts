@@ -3,11 +3,9 @@
  * the first small dtype, and some bundlers load all that a file names together with it.
  */
 import { shapeVectors } from '@polygrad/compiler/codegen/loops/cpu';
-import { lowerPlain } from '@polygrad/compiler/codegen/plain';
 import { reduceColumns } from '@polygrad/compiler/codegen/linearize/columns';
 import { writeCopies } from '@polygrad/compiler/codegen/linearize/copies';
-import { lowerTiled, vectorContraction } from '@polygrad/compiler/contraction/gemm';
-import { byTiles } from '@polygrad/compiler/contraction/template';
+import { vectorContraction } from '@polygrad/compiler/contraction/gemm';
 import type { Lowering } from '../engine/engine.ts';
 import { planner } from '../planner/plan.ts';
 
@@ -19,5 +17,4 @@ export const vectorShaping: Lowering = {
   sizes: true,
   planner,
   contraction: (kernel, e, { caps }) => vectorContraction(kernel, e, caps),
-  ways: (c, kernel, e, caps) => [[byTiles, () => lowerTiled(c, e, caps) ?? lowerPlain(kernel, caps)]],
 };

@@ -170,7 +170,7 @@ async function waysOf(
   sizes: readonly number[],
 ): Promise<Way[]> {
   const { caps, library } = engine;
-  const ways = caps.lowering.ways(c, kernel, e, caps);
+  const ways = caps.lowering.ways?.(c, kernel, e, caps) ?? [];
   const found = questionOf(c, caps, library)?.product ?? null;
   if (found === null || library === undefined) return ways;
   if (!(await library.prepare(library.programs.at(found.product, sizes)))) return ways;

@@ -110,11 +110,10 @@ export interface ProductCosts {
   readonly flopsPerNs: number;
   /** Cost of copying a factor relative to WebAssembly. */
   readonly copies: number;
-  /** Relative slowdown of a tile if every product misses the cache, and of rows that share sets. */
+  /** Relative slowdown of a tile if every product misses the cache. */
   readonly worst: number;
-  readonly collisions: number;
-  /** The same of more rows, a given distance apart, than the first-level cache holds. Absent: as `collisions`. */
-  readonly evictions?: { readonly cost: number; readonly lines: (bytes: number) => number };
+  /** The same if so many rows, a given distance apart, share sets. */
+  readonly collisions: (rows: number, bytes: number) => number;
   /** Bytes of both factors and the results that stay in near caches. */
   readonly nearBytes: number;
   /** Bytes that a group streams through repeatedly. */
@@ -180,7 +179,7 @@ const webAssembly: ProductCosts = {
   flopsPerNs: 30,
   copies: 1,
   worst: 1,
-  collisions: 0.7,
+  collisions: () => 0.7,
   nearBytes: 768 * 1024,
   cacheBytes: 64 * 1024,
   safeLines: 32,

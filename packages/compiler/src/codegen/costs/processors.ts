@@ -42,10 +42,11 @@ const copies = 0.3;
 const worst = 2;
 /** Relative cost of a line of the second-level cache in each step that touches it; half of a first-level cache of 32 KiB counts as near. */
 const line = { cost: 0.03, near: 256 };
-/** Relative slowdown of rows that share sets of the first cache: eight ways and more hold the rows of a tile. */
-const collisions = 0.05;
-/** The same of rows that are more than the ways of any first-level cache: each step reads all of them from the next one. */
-const evictions = { cost: 2, lines: (bytes: number): number => linesThatStay(bytes, 4096, 12) };
+/**
+ * Relative slowdown of rows that share sets of the first cache. Eight ways and more hold the rows of a tile; where rows are more than the ways of any
+ * first-level cache, each step reads all of them from the next one.
+ */
+const collisions = (rows: number, bytes: number): number => (rows > linesThatStay(bytes, 4096, 12) ? 2 : 0.05);
 
 /** Fewest lanes of vectors along a loop that is shorter than those of its nest, and along the remainder of a sum. */
 const narrowest = 4;
@@ -134,7 +135,6 @@ export function processorCosts(facts: ProcessorFacts): ProductCosts {
     copies,
     worst,
     collisions,
-    evictions,
     nearBytes: (cacheBytes * 3) / 4,
     cacheBytes: cacheBytes / 2,
     edgeTiles,

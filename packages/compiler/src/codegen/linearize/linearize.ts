@@ -7,19 +7,10 @@
 import { decompose } from '../../arithmetic/decompose/decompose.ts';
 import { ProgramBuilder } from '../../ir/builder/builder.ts';
 import { Exprs } from '../../ir/expr.ts';
-import {
-  endOf,
-  FreeRanges,
-  lengthOf,
-  type Range,
-  reduceRanges,
-  sameRanges,
-  sizeOf,
-  splitNests,
-} from '../../ir/free-ranges.ts';
+import { endOf, FreeRanges, lengthOf, type Range, reduceRanges, sizeOf, splitNests } from '../../ir/free-ranges.ts';
 import { Nest, type NestOptions } from './nest.ts';
 import type { KNode, KValue, LoopKernel, LoopStore, Program } from '../../ir/ir.ts';
-import { assumeBounds } from '../../ir/node.ts';
+import { assumeBounds, sameNodes } from '../../ir/node.ts';
 import { costOf, programOf } from '../../ir/program.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { refuse, Scope, Values } from './scope.ts';
@@ -118,7 +109,7 @@ function groupIndex(e: Exprs, columns: number, rows: number): KNode {
 function gridOf(nest: readonly LoopStore[]): readonly Range[] {
   const lists = nest.map(({ ranges }) => ranges.filter((r) => r.arg.kind === 'grid'));
   const [list] = lists as [Range[]];
-  if (lists.some((l) => !sameRanges(l, list))) {
+  if (lists.some((l) => !sameNodes(l, list))) {
     refuse(nest[0]!.store, 'shares loops with a store of other grid ranges');
   }
   return list;

@@ -7,7 +7,7 @@
  */
 import { countOf, isSizedEnd, ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
-import { assumeBounds, highOf, type Known, lowOf, newMark, nodesOf } from '../../ir/node.ts';
+import { assumeBounds, highOf, type Known, lowOf, newMark, nodesOf, sameNodes } from '../../ir/node.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
 import type { CodegenCaps, SumOptions } from '../lowering.ts';
@@ -276,7 +276,7 @@ export class Nest {
     const rows = ownRanges(first);
     const isAlike = (n: KNode): n is KNodeOf<'REDUCE'> => {
       const own = ownRanges(n);
-      return this.#columnOf(n) === column && own.length === rows.length && own.every((r, i) => r === rows[i]);
+      return this.#columnOf(n) === column && sameNodes(own, rows);
     };
     const reduceColumns = this.#options.caps.lowering.columns;
     if (reduceColumns === undefined) refuse(column, 'needs caps.lowering.columns');

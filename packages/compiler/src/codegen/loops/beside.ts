@@ -12,13 +12,12 @@ import {
   lengthOf,
   mostOf,
   type Range,
-  sameRanges,
   sizeLimit,
   sizeOf,
   stretchesOf,
 } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
-import { assumeBounds, idOf, isPosition, nodesOf } from '../../ir/node.ts';
+import { assumeBounds, idOf, isPosition, nodesOf, sameNodes } from '../../ir/node.ts';
 import { decodeRanges, type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { heldIterations, manyGroups, sectorBytes, wideColumns } from '../costs/gpu.ts';
@@ -48,7 +47,7 @@ export function sideBySide(
     if (!free.every((r) => spread.includes(r)) || !own.every((r) => sizeLimit(r) !== null || r.src.length === 0))
       return null;
     // Other reductions must bind the same loops, or none of them.
-    if (binders.some((b) => !sameRanges(b.own, own) && b.own.some((r) => own.includes(r)))) return null;
+    if (binders.some((b) => !sameNodes(b.own, own) && b.own.some((r) => own.includes(r)))) return null;
     for (const n of nodesOf([node.src[0]!])) {
       if (n.op === 'REDUCE' && !binders.some((b) => b.node === n)) return null;
       if (n.op !== 'LOAD' || !own.some((r) => work.free.has(n.src[1], r))) continue;
@@ -85,7 +84,7 @@ function shapeBeside(
   for (const one of stores) {
     if (written.has(one)) continue;
     const inner = innerOf(one);
-    const together = stores.filter((s) => sameRanges(innerOf(s), inner));
+    const together = stores.filter((s) => sameNodes(innerOf(s), inner));
     for (const [n, s] of group.store(together, inner).entries()) written.set(together[n]!, s);
   }
   const inOrder = stores.map((s) => written.get(s)!);

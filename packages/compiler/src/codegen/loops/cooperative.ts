@@ -11,18 +11,9 @@ import { identityOf } from '../linearize/reduce.ts';
 import type { Binder } from './work.ts';
 import { type LoopNest, storesWhere } from './transforms.ts';
 import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
-import { assumeBounds, idOf, isPosition, nodesOf } from '../../ir/node.ts';
+import { assumeBounds, idOf, isPosition, nodesOf, sameNodes } from '../../ir/node.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import {
-  endOf,
-  FreeRanges,
-  mostOf,
-  type Range,
-  ownRanges,
-  sameRanges,
-  sizeLimit,
-  sizeOf,
-} from '../../ir/free-ranges.ts';
+import { endOf, FreeRanges, mostOf, type Range, ownRanges, sizeLimit, sizeOf } from '../../ir/free-ranges.ts';
 import { type Replacement, Rewriter, decodeRanges } from '../../ir/rewrite.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 
@@ -74,7 +65,7 @@ export function shapeTogether(
   const known: { readonly inner: readonly Range[]; readonly stores: LoopStore[] }[] = [];
   for (const s of stores) {
     const inner = s.ranges.filter((r) => !spread.includes(r));
-    const same = known.find((k) => sameRanges(k.inner, inner));
+    const same = known.find((k) => sameNodes(k.inner, inner));
     if (same === undefined) known.push({ inner, stores: [s] });
     else same.stores.push(s);
   }

@@ -10,14 +10,13 @@ import {
   endsAlone,
   limitOf,
   type Range,
-  sameRanges,
   sizeLimit,
   sizeOf,
   splitNests,
   stretchesOf,
 } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopKernel, LoopStore, RangeKind, Transform } from '../../ir/ir.ts';
-import { assumeBounds, highOf, lowOf, nodesOf } from '../../ir/node.ts';
+import { assumeBounds, highOf, lowOf, nodesOf, sameNodes } from '../../ir/node.ts';
 import { flattened, type Replacement, Rewriter, step } from '../../ir/rewrite.ts';
 import type { NestWork } from './work.ts';
 
@@ -216,7 +215,7 @@ export function reorder(nest: LoopNest, compare: (a: Range, b: Range) => number)
   let loops: readonly Range[] | null = null;
   const base = nest.base.map(({ store, ranges }) => {
     const sorted = [...ranges].sort(compare);
-    if (!sameRanges(ranges, sorted)) loops ??= sorted;
+    if (!sameNodes(ranges, sorted)) loops ??= sorted;
     return { store, ranges: sorted };
   });
   return loops === null ? nest : nest.wrote(base, 'reorder', loops, [], [], nest.changes);

@@ -5,7 +5,7 @@
  * the ranges it depends on, as linearize does if loops are ordered well.
  */
 import type { KNode, KNodeOf, KOp, LoopStore } from '../../ir/ir.ts';
-import { isArithmetic } from '../../ir/node.ts';
+import { isArithmetic, sameNodes } from '../../ir/node.ts';
 import { isArg } from '../../ir/operations.ts';
 import {
   FreeRanges,
@@ -13,7 +13,6 @@ import {
   productOf,
   type Range,
   type RangeList,
-  sameRanges,
   sizeOf,
   typicalOf,
 } from '../../ir/free-ranges.ts';
@@ -148,7 +147,7 @@ export class NestWork {
   /** The loops of the stores, or null if they differ. */
   common(): RangeList | null {
     const list = this.stores[0]?.ranges ?? [];
-    return this.stores.every((s) => sameRanges(s.ranges, list)) ? list : null;
+    return this.stores.every((s) => sameNodes(s.ranges, list)) ? list : null;
   }
 
   /** The common loop along which all stores write consecutive elements. */

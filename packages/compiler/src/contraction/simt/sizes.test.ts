@@ -22,12 +22,12 @@ describe.each(sampled(Object.keys(cases), 2))('tiles for a class of sizes: %s', 
   it.each(['threads', 'processors'] as const)('of %s', (kind) => {
     const caps = { ...(kind === 'threads' ? threadCaps : processorCaps), lowering: matrixLowering };
     const { kernel, e } = makeCase('float32', build);
-    const ways = caps.lowering.ways(findContraction(kernel, e)!, kernel, e, caps).map(([tile]) => tile);
+    const ways = caps.lowering.ways!(findContraction(kernel, e)!, kernel, e, caps).map(([tile]) => tile);
     expect(ways.length).toBeGreaterThan(2);
     for (const [i, tile] of ways.entries()) {
       const { worst } = checkSizes('float32', build, [8, 11, 19], caps, (nest, own) => {
         const c = findContraction(nest, own)!;
-        return caps.lowering.ways(c, nest, own, caps)[i]![1]();
+        return caps.lowering.ways!(c, nest, own, caps)[i]![1]();
       });
       expect(worst, tile).toBeLessThanOrEqual(1);
     }

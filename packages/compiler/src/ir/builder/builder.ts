@@ -8,7 +8,7 @@
  * IF or a loop that may run zero times: its index and its gate may rest on what holds there.
  */
 import type { DType } from '../../shape/dtype.ts';
-import { Exprs, uniqueNode, withSources } from '../expr.ts';
+import { checkStored, Exprs, uniqueNode, withSources } from '../expr.ts';
 import type { KArg, KArgs, KNode, KNodeOf, Program, ProgramNode } from '../ir.ts';
 import { type Known, lowOf, newMark } from '../node.ts';
 import { programOf } from '../program.ts';
@@ -247,8 +247,7 @@ export class ProgramBuilder {
     value: KNode,
     gate?: KNode,
   ): void {
-    if (value.dtype !== mem.dtype)
-      throw new Error(`[kernel.store] value must have the memory's dtype ${mem.dtype}: got ${value.dtype}`);
+    checkStored('store', mem, value);
     if (gate?.op === 'CONST' && gate.arg.value === 0) return;
     const at = typeof index === 'number' ? this.e.i32(index) : index;
     if (mem.op === 'SHARED') this.#stored.set(mem, ++this.#stores);

@@ -284,8 +284,6 @@ export class CapturedGraph {
   }
 }
 
-// Which elements of a buffer a strided view touches.
-
 /** First element of the buffer that a view of this shape touches. */
 export function viewBase(shape: readonly number[], strides: readonly number[], offset: number): number {
   let base = offset;
@@ -296,17 +294,6 @@ export function viewBase(shape: readonly number[], strides: readonly number[], o
   return base;
 }
 
-/** Elements from the first to the last one that a view of this shape touches; 0 for shapes without elements. */
-export function viewSpan(shape: readonly number[], strides: readonly number[]): number {
-  let span = 1;
-  for (let axis = 0; axis < shape.length; axis++) {
-    const n = shape[axis]!;
-    if (n === 0) return 0;
-    span += Math.abs(strides[axis]!) * (n - 1);
-  }
-  return span;
-}
-
 // Copies of leaves that transfers (runtime/transfers.ts) have left on other engines.
 
 /** Where a leaf's value is in this pool's engine, or null if it is not there. */
@@ -314,20 +301,6 @@ export function storageIn(node: Node, pool: BufferPool): NodeStorage | null {
   const storage = node.storage!;
   const buffer = storage.buffer as PoolBuffer;
   if (buffer.pool === pool) return storage;
-  const { copies } = buffer;
-  if (copies !== null && pool.lost === null) {
-    for (let i = 0; i < copies.length; i++) {
-      const copy = copies[i]!;
-      if (copy.buffer.pool !== pool) continue;
-      // Every run looks up its leaves, so the last result is kept.
-      if (copy.found !== null && copy.found.of === storage) return copy.found.storage;
-      const { strides, offset } = storage.view;
-      const from = viewBase(node.shape, strides, offset);
-      if (copy.from > from || copy.to < from + viewSpan(node.shape, strides)) continue;
-      const there = { buffer: copy.buffer, view: { strides, offset: offset - copy.from } };
-      copy.found = { of: storage, storage: there };
-      return there;
-    }
-  }
-  return node.shape.includes(0) ? storage : null;
+  const there = pool.lost === null ? buffer.copies?.find(node, pool) : null;
+  return there ?? (node.shape.includes(0) ? storage : null);
 }

@@ -17,15 +17,7 @@ import {
   type View,
 } from '@polygrad/compiler/shape/view';
 import { type CapturedGraph, viewBase } from './captured-graph.ts';
-import {
-  isPlanOp,
-  PlanGraph,
-  type PlanNode,
-  type SizedGraph,
-  sizeFactor,
-  SizesRefused,
-  typicalOf,
-} from './plan-graph.ts';
+import { isPlanOp, PlanGraph, type PlanNode, type Product, type SizedGraph, typicalOf } from './plan-graph.ts';
 import { rewriteNode } from './rewrite.ts';
 
 /** Where an output's value is: a view of a node in memory (offset counts from that node's first element), or nowhere if it is empty. */
@@ -166,10 +158,7 @@ function moved({ size }: PlanGraph, node: PlanNode, from: Shape, view: View): Vi
   if (isPlanOp(node, 'slice')) {
     const { start, step } = node.attr;
     // An offset that depends on a size is unknown until that is bound.
-    if (start.some((at, axis) => sizeFactor(size, Math.abs(from[axis]! * at)) > 0)) return null;
-    if (start.some((at, axis) => at !== 0 && sizeFactor(size, view.strides[axis]!) !== 0))
-      throw new SizesRefused(`an output at [${start}]`);
-    return sliceView(view, start, step);
+    return size?.startsLater(start, from, view.strides) ? null : sliceView(view, start, step);
   }
   return null;
 }
@@ -196,7 +185,10 @@ export function sumOfProducts(graph: PlanGraph, x: PlanNode, y: PlanNode): PlanN
   const axes = [lhsContract[0]!, rhsContract[0]!];
   // A sum of lengths that are sizes is no size: there the factors get an axis that counts the products.
   const isSized = [x, y].some(({ src }) => src.some((s, i) => graph.sizedAmong(s.shape, [axes[i]!])));
-  const [a, b] = isSized ? [counted(graph, x, y.attr), counted(graph, y, y.attr)] : [x, y];
+  const [a, b] = [x, y].map((each) => (isSized ? graph.size!.counted(graph, each, y.attr) : each)) as [
+    Product,
+    Product,
+  ];
   if (JSON.stringify(a.attr) !== JSON.stringify(b.attr)) return null;
   const along = isSized ? [0, 0] : axes;
   const same = (s: PlanNode, t: PlanNode, axis: number): boolean =>
@@ -211,19 +203,4 @@ export function sumOfProducts(graph: PlanGraph, x: PlanNode, y: PlanNode): PlanN
     return graph.make('concat', { axis }, parts, shape, s.dtype);
   });
   return graph.make('dotGeneral', a.attr, src, x.shape, x.dtype);
-}
-
-type Product = Pick<PlanNode<'dotGeneral'>, 'attr' | 'src'>;
-
-/** The product with one more summed axis in front of both factors. `plain`: attributes without that axis; a product with others already has it. */
-function counted(graph: PlanGraph, { attr, src }: Product, plain: Product['attr']): Product {
-  const behind = (axes: readonly number[]): number[] => axes.map((axis) => axis + 1);
-  const now = {
-    lhsBatch: behind(plain.lhsBatch),
-    rhsBatch: behind(plain.rhsBatch),
-    lhsContract: [0, ...behind(plain.lhsContract)],
-    rhsContract: [0, ...behind(plain.rhsContract)],
-  };
-  if (JSON.stringify(attr) !== JSON.stringify(plain)) return { attr, src };
-  return { attr: now, src: src.map((s) => graph.reshape(s, [1, ...s.shape])) };
 }

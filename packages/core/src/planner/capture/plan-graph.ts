@@ -78,7 +78,16 @@ export interface PlanSize {
   positionOf(e: Exprs, extent: number, number: KNode): KNode;
   /** Sources of an operation as its programs need them: copied to fixed strides, and padded to the capacity if programs visit all of it. */
   forPrograms(graph: PlanGraph, op: PrimitiveName, attr: unknown, src: readonly PlanNode[]): readonly PlanNode[];
+  /** The product with one more summed axis in front of both factors. `plain`: attributes without that axis; a product with others already has it. */
+  counted(graph: PlanGraph, product: Product, plain: Product['attr']): Product;
+  /** True if a slice of an output starts at an element that depends on a size. Throws SizesRefused where its strides do. */
+  startsLater(start: readonly number[], from: Shape, strides: readonly number[]): boolean;
+  /** True if one of the sizes is among the nodes of a kernel, as the end of a loop. */
+  isIn(nodes: ReadonlySet<KNode>): boolean;
 }
+
+/** A product of matrices: its attributes and factors. */
+export type Product = Pick<PlanNode<'dotGeneral'>, 'attr' | 'src'>;
 
 /**
  * Bytes that depend on sizes: `unit` for each element of a shape (or, with strides, from the first to the last one touched), and

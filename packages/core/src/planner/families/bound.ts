@@ -10,10 +10,12 @@ import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import type { Exprs } from '@polygrad/compiler/ir/expr';
 import { groupsAt } from '@polygrad/compiler/ir/groups';
 import type { KNode } from '@polygrad/compiler/ir/ir';
+import type { Shape } from '@polygrad/compiler/shape/view';
 import {
   type PlanGraph,
   type PlanNode,
   type PlanSize,
+  type Product,
   type SizedBytes,
   sizeFactor,
   SizesRefused,
@@ -191,4 +193,35 @@ function filled(size: PlanSize, graph: PlanGraph, x: PlanNode, value: number | n
     shape,
     dtype,
   );
+}
+
+/** `PlanSize.counted`. */
+export function counted(graph: PlanGraph, { attr, src }: Product, plain: Product['attr']): Product {
+  const behind = (axes: readonly number[]): number[] => axes.map((axis) => axis + 1);
+  const now = {
+    lhsBatch: behind(plain.lhsBatch),
+    rhsBatch: behind(plain.rhsBatch),
+    lhsContract: [0, ...behind(plain.lhsContract)],
+    rhsContract: [0, ...behind(plain.rhsContract)],
+  };
+  if (JSON.stringify(attr) !== JSON.stringify(plain)) return { attr, src };
+  return { attr: now, src: src.map((s) => graph.reshape(s, [1, ...s.shape])) };
+}
+
+/** `PlanSize.startsLater`. */
+export function startsLater(
+  size: PlanSize,
+  start: readonly number[],
+  from: Shape,
+  strides: readonly number[],
+): boolean {
+  if (start.some((at, axis) => size.factorOf(Math.abs(from[axis]! * at)) > 0)) return true;
+  if (start.some((at, axis) => at !== 0 && size.factorOf(strides[axis]!) !== 0))
+    throw new SizesRefused(`an output at [${start}]`);
+  return false;
+}
+
+/** `PlanSize.isIn`. */
+export function isIn(nodes: ReadonlySet<KNode>): boolean {
+  return [...nodes].some((n) => n.op === 'SCALAR' && n.arg.low !== undefined);
 }

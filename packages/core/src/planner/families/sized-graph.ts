@@ -8,7 +8,19 @@ import type { Attrs, Node } from '../../graph/node.ts';
 import { unrecorded } from '../../graph/primitives.ts';
 import type { CapturedGraph } from '../capture/captured-graph.ts';
 import type { PlanSize, SizedGraph } from '../capture/plan-graph.ts';
-import { bound, factorOf, forPrograms, numberOf, placeIn, positionOf, sizedBytes, typical } from './bound.ts';
+import {
+  bound,
+  counted,
+  factorOf,
+  forPrograms,
+  isIn,
+  numberOf,
+  placeIn,
+  positionOf,
+  sizedBytes,
+  startsLater,
+  typical,
+} from './bound.ts';
 import { capacitiesFor, classesFrom, leastAmong, type SizeClass } from './classes.ts';
 import { attrAt, numbersAt, type Sizes, valuesOf, withSums } from './sizes.ts';
 import { checkExtents, countedAxes, isUniform, type SizedShape, stretchesOf } from './uniform.ts';
@@ -115,6 +127,9 @@ export function sizedGraph(sizes: Sizes, classes: readonly SizeClass[], captured
     numberOf: (e, extent, position) => numberOf(e, size, extent, position),
     positionOf: (e, extent, number) => positionOf(e, size, extent, number),
     forPrograms: (graph, op, attr, src) => forPrograms(size, graph, op, attr, src),
+    counted,
+    startsLater: (start, from, strides) => startsLater(size, start, from, strides),
+    isIn,
   };
   return {
     size,

@@ -7,7 +7,7 @@
 import type { Exprs, Range } from '@polygrad/compiler/ir/expr';
 import type { FreeRanges } from '@polygrad/compiler/ir/free-ranges';
 import type { KNode, RangeKind } from '@polygrad/compiler/ir/ir';
-import { idOf } from '@polygrad/compiler/ir/node';
+import { idOf, sameNodes } from '@polygrad/compiler/ir/node';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import { type PlanNode, type PlanSize, sizeFactor, SizesRefused } from '../capture/plan-graph.ts';
 import type { Index } from '../lowering/index-map.ts';
@@ -108,7 +108,7 @@ export class KernelDraft {
     for (let i = 0; i < index.length; i++) hash = Math.imul(hash ^ idOf(index[i]!), 0x85ebca6b) ^ (hash >>> 15);
     const first = this.#known.get(hash) ?? null;
     for (let known = first; known !== null; known = known.next)
-      if (known.node === node && known.gate === gate && sameIndex(known.index, index))
+      if (known.node === node && known.gate === gate && sameNodes(known.index, index))
         return { demand: known, isNew: false };
     const demand: Demand = {
       node,
@@ -197,12 +197,6 @@ export function loopsOver(
     );
   });
   return { axes, index };
-}
-
-function sameIndex(a: Index, b: Index): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
 }
 
 /** True if `to` reads what `from` writes, directly or through other kernels. */

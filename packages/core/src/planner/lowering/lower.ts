@@ -280,7 +280,8 @@ function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options:
   const [kernel] = unit as readonly [KernelDraft];
   const contracts = unit.length === 1 && isContraction(kernel);
   const { scalars } = slots;
-  if (scalars.every((local) => local < 0) && scalars.length > 0 && !hasSize(loop)) {
+  const roots = stores.flatMap(({ store, ranges }) => [store, ...ranges]);
+  if (scalars.every((local) => local < 0) && kernel.context.size?.isIn(nodesOf(roots)) === false) {
     // The kernel does not depend on the size, so it is the one that a plan of one size has.
     scalars.length = 0;
     slots.scalarTypes.length = 0;
@@ -290,13 +291,6 @@ function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options:
   if (rebased === null) return { ...bound, loop, slots: slots.slots };
   const moved = slots.slots.map((slot, i) => ({ ...slot, shift: rebased.shifts[i]! }));
   return { ...bound, loop: rebased.loop, slots: moved };
-}
-
-/** True if a loop of the kernel ends at a bound size. */
-function hasSize({ stores }: LoopKernel): boolean {
-  for (const n of nodesOf(stores.flatMap(({ store, ranges }) => [store, ...ranges])))
-    if (n.op === 'SCALAR' && n.arg.low !== undefined) return true;
-  return false;
 }
 
 /** True for a kernel around a sum of products in which every loop belongs to one of the factors, or to both. */
