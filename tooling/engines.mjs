@@ -11,12 +11,12 @@ import { root } from './workspace.mjs';
  * the interpreter), or where another run has the same programs (the interpreter, and one thread of the CPU engine, beside two threads),
  * `sample` runs one of so many cases. 'pairwise' is the sample that visits every operation by every check in every dtype, and every instance.
  * `browser` means in Chromium, with these options; `sizes` with plans for classes of sizes. `whole` says in how many parts the long tests run all
- * cases, and how many minutes a part takes about.
+ * cases, and how many minutes a part takes about; without it they are in the run with sizes, which has every case with plans of its own too.
  */
 export const engines = [
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2, sample: 'pairwise', whole: { parts: 1, minutes: 8 } },
   { engine: 'reference', folder: 'packages/core', sample: 17, whole: { parts: 1, minutes: 8 } },
-  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1, sample: 61, whole: { parts: 1, minutes: 8 } },
+  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1, sample: 61 },
   {
     engine: 'cpu',
     folder: 'packages/backend-cpu',
