@@ -262,7 +262,15 @@ describe('a part', () => {
       ...{ passed: 3, failed: 1, skipped: 2, note: '', failures: ['FAILED one'] },
     });
     expect(await runPart(script(''), 60, quiet)).toMatchObject({ passed: 1, failed: 0 });
-    expect(await runPart(script('process.exit(3)'), 60, quiet)).toMatchObject({ passed: 0, failed: 1 });
+    expect(await runPart(script('process.exit(3)'), 60, quiet)).toMatchObject({
+      ...{ passed: 0, failed: 1, failures: ['exit code 3, without totals'] },
+    });
+    expect(await runPart(script("process.kill(process.pid, 'SIGKILL')"), 60, quiet)).toMatchObject({
+      ...{ passed: 0, failed: 1, failures: ['ended by SIGKILL, without totals'] },
+    });
+    expect(
+      await runPart(script("console.log('3 passed, 0 failed, 0 skipped'); process.exitCode = 2;"), 60, quiet),
+    ).toMatchObject({ passed: 3, failed: 1, failures: ['exit code 2'] });
   });
 
   it('is ended when the time is over, with what it started', async () => {

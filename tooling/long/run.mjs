@@ -9,7 +9,7 @@ const hangs = ({ minutes }) => (5 * minutes + 20) * 60;
 
 /** The program of a part: its script, arguments, environment, and how its totals are read. */
 function commandOf(part) {
-  if (part.kind === 'program') return { ...part, result: ({ code, output }) => ofOutput(code, output) };
+  if (part.kind === 'program') return { ...part, result: ofOutput };
   const folder = join(root, '.cache');
   // Of its own: parts run side by side.
   const report = join(folder, `vitest-part-${part.name.replace(/\W+/g, '-')}.json`);
@@ -32,11 +32,13 @@ function commandOf(part) {
 const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /** The totals of a program's output; what it says of failures, also where it was ended before its last line. */
-function ofOutput(code, output) {
+function ofOutput({ code, signal, output }) {
   const failures = [...output.matchAll(/^FAILED .*$/gm)].map(([line]) => line);
   const totals = totalsOf(output);
-  if (totals === undefined)
-    return { ...(failures.length > 0 ? counts(0, failures.length) : one(code === 0)), failures };
+  // What says nothing of a failure has at least an end.
+  const end = signal ? `ended by ${signal}` : `exit code ${code}`;
+  if (code !== 0 && failures.length === 0) failures.push(totals === undefined ? `${end}, without totals` : end);
+  if (totals === undefined) return { ...(failures.length > 0 ? counts(0, failures.length) : one(true)), failures };
   const [passed, failed, skipped] = totals;
   return { ...counts(passed, code !== 0 && failed === 0 ? 1 : failed, skipped), failures };
 }
@@ -52,7 +54,7 @@ export async function runPart(part, seconds, show) {
   const limit = Math.min(seconds, hangs(part));
   const ended = await runShown(script, args, show, { env, seconds: Number.isFinite(limit) ? limit : hangs(part) });
   if (!ended.cut) return result(ended);
-  const { failed, failures } = result({ ...ended, code: 0 });
+  const { failed, failures } = result({ ...ended, code: 0, signal: null });
   // What had failed by then has failed.
   const seen = failed > 0 ? { ...counts(0, failed), failures } : null;
   if (limit < hangs(part))
