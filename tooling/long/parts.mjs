@@ -79,7 +79,7 @@ const unit = [
   vitest('attention as PTX', 2, ['packages/emit-ptx/src/attention.test.ts']),
   vitest('assembled PTX', 8, ['packages/emit-ptx/src/assembled.long.test.ts']),
   ...['sm_75', 'sm_80', 'sm_86', 'sm_89', 'sm_90', 'sm_100', 'sm_120'].map((card) =>
-    vitest(`suite as PTX ${card}`, 10, ['packages/emit-ptx/src/suite.long.test.ts'], card),
+    vitest(`suite as PTX ${card}`, 5, ['packages/emit-ptx/src/suite.long.test.ts'], card),
   ),
   vitest('CLBlast', 2, [`${opencl}/clblast.long.test.ts`]),
   vitest('CUDA on arm64', 3, [`${cuda}/arm64.long.test.ts`]),
