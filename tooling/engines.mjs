@@ -28,7 +28,7 @@ export const engines = [
   { engine: 'reference', folder: 'packages/core', sizes: 'always', sample: 601, whole: { parts: 4, minutes: 8 } },
   { engine: 'reference-simt', folder: 'packages/core', sample: 61, whole: { parts: 2, minutes: 5 } },
   { engine: 'reference-subgroups-8', folder: 'packages/core', sample: 301, whole: { parts: 4, minutes: 5 } },
-  { engine: 'reference-matrix', folder: 'packages/core', sample: 601, whole: { parts: 4, minutes: 5 } },
+  { engine: 'reference-matrix', folder: 'packages/core', sample: 601, whole: { parts: 4, minutes: 3 } },
   {
     engine: 'reference-limited',
     folder: 'packages/backend-cpu',
