@@ -55,6 +55,7 @@ const unit = [
   vitest('random unit tests', 2, randomFiles),
   vitest('accuracy over float32', 2, [`${compiler}/arithmetic/decompose/decompose.long.test.ts`]),
   vitest('changed calls', 4, [`${core}/changed-calls.long.test.ts`]),
+  vitest('compiled functions at other sizes', 1, [`${core}/replay/changing-sizes.long.test.ts`]),
   vitest('huge numbers', 4, [`${core}/ops/huge-numbers.long.test.ts`]),
   vitest('random programs', 2, ['packages/conformance/src/fuzz/fuzz.long.test.ts']),
   vitest('concurrency', 12, ['packages/auto-detect/src/concurrency.long.test.ts']),
