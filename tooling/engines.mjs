@@ -11,12 +11,12 @@ import { root } from './workspace.mjs';
  * the interpreter), or where another run has the same programs (the interpreter, and one thread of the CPU engine, beside two threads),
  * `sample` runs one of so many cases. 'pairwise' is the sample that visits every operation by every check in every dtype, and every instance.
  * `browser` means in Chromium, with these options; `sizes` with plans for classes of sizes. `whole` says in how many parts the long tests run all
- * cases, and how many minutes a part takes about.
+ * cases, and how many minutes a part takes about; without it they are in the run with sizes, which has every case with plans of its own too.
  */
 export const engines = [
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2, sample: 'pairwise', whole: { parts: 1, minutes: 8 } },
   { engine: 'reference', folder: 'packages/core', sample: 17, whole: { parts: 1, minutes: 8 } },
-  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1, sample: 61, whole: { parts: 1, minutes: 8 } },
+  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1, sample: 61 },
   {
     engine: 'cpu',
     folder: 'packages/backend-cpu',
@@ -28,7 +28,7 @@ export const engines = [
   { engine: 'reference', folder: 'packages/core', sizes: 'always', sample: 601, whole: { parts: 4, minutes: 8 } },
   { engine: 'reference-simt', folder: 'packages/core', sample: 61, whole: { parts: 2, minutes: 5 } },
   { engine: 'reference-subgroups-8', folder: 'packages/core', sample: 301, whole: { parts: 4, minutes: 5 } },
-  { engine: 'reference-matrix', folder: 'packages/core', sample: 601, whole: { parts: 4, minutes: 5 } },
+  { engine: 'reference-matrix', folder: 'packages/core', sample: 601, whole: { parts: 4, minutes: 3 } },
   {
     engine: 'reference-limited',
     folder: 'packages/backend-cpu',
@@ -36,17 +36,17 @@ export const engines = [
     sample: 61,
     whole: { parts: 2, minutes: 8 },
   },
-  { engine: 'cpu', folder: 'packages/backend-cpu', browser: [], sample: 59, whole: { parts: 1, minutes: 10 } },
+  { engine: 'cpu', folder: 'packages/backend-cpu', browser: [], sample: 59, whole: { parts: 1, minutes: 5 } },
   {
     engine: 'cpu',
     folder: 'packages/backend-cpu',
     browser: ['--isolated', '--worker'],
     sample: 61,
-    whole: { parts: 1, minutes: 10 },
+    whole: { parts: 1, minutes: 5 },
   },
-  { engine: 'native', folder: 'packages/backend-native', sample: 201, whole: { parts: 4, minutes: 8 } },
-  { engine: 'native-16', folder: 'packages/backend-native', sample: 421, whole: { parts: 4, minutes: 8 } },
-  { engine: 'native-v3', folder: 'packages/backend-native', sample: 421, whole: { parts: 4, minutes: 8 } },
+  { engine: 'native', folder: 'packages/backend-native', sample: 201, whole: { parts: 4, minutes: 3 } },
+  { engine: 'native-16', folder: 'packages/backend-native', sample: 421, whole: { parts: 4, minutes: 3 } },
+  { engine: 'native-v3', folder: 'packages/backend-native', sample: 421, whole: { parts: 4, minutes: 3 } },
   { engine: 'webgpu', folder: 'packages/backend-webgpu', sample: 121, whole: { parts: 6, minutes: 3 } },
   {
     engine: 'webgpu',

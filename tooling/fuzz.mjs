@@ -211,7 +211,15 @@ const failed =
   Number(few) +
   Number(unreached !== null) +
   (values.all ? [...seen.values()].reduce((sum, n) => sum + n, 0) : Number(broken || late !== null));
-if (failed > 0) console.log(`FAILED ${values.kind} on ${values.engine}, seed ${result.seed}`);
+if (failed > 0) {
+  // The long tests repeat this line at their end: it is what to run.
+  const { engine, kind, threads, sizes } = values;
+  // What time cut off was the last one that ran.
+  const path = broken ? result.counterexamplePath : late === null ? undefined : ran - 1;
+  const at = { engine, kind, threads, sizes, seed: result.seed, ...(path === undefined ? {} : { path }) };
+  const again = Object.entries(at).map(([name, value]) => `--${name} ${value}`);
+  console.log(`FAILED ${kind} on ${engine}: npm run fuzz -- ${again.join(' ')}`);
+}
 console.log(`${failed > 0 ? Math.max(0, result.numRuns - failed) : ran} passed, ${failed} failed, 0 skipped`);
 process.exitCode = failed > 0 ? 1 : 0;
 made.engine.dispose();

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { conformanceName, engines, isThere } from './engines.mjs';
 import { parts } from './long/parts.mjs';
-import { dayLines, resultLines } from './long/report.mjs';
+import { dayLines, resultLines, totalLine } from './long/report.mjs';
 import { runPart, runParts } from './long/run.mjs';
 import { byCommit, longestWaiting, notePassed, passedDays } from './long/turns.mjs';
 import { plan } from './long.mjs';
@@ -62,6 +62,12 @@ describe('the table', () => {
         (part) =>
           part.name === name || (part.name.startsWith(`${name} `) && /^ \d+\/\d+$/.test(part.name.slice(name.length))),
       );
+      if (entry.whole === undefined) {
+        const same = (other) => other.engine === entry.engine && other.threads === entry.threads && !other.browser;
+        expect(engines.some((other) => same(other) && other.sizes === 'always' && other.whole)).toBe(true);
+        expect(own).toEqual([]);
+        continue;
+      }
       const { parts: n } = entry.whole;
       const slices = own.map(({ args }) => args[args.indexOf('--slice') + 1]);
       if (n > 1) expect(slices.sort()).toEqual(Array.from({ length: n }, (_, i) => `${i + 1}/${n}`).sort());
@@ -143,6 +149,8 @@ describe('turns', () => {
       [['--only', 'nothing'], /--only: no part 'nothing'/],
       [['--rotate', 'x'], /--rotate is 'x'/],
       [['--rotate', ''], /--rotate is ''/],
+      [['--jobs', '0'], /--jobs is '0'/],
+      [['--jobs', 'two'], /--jobs is 'two'/],
       [['--first', 'conformance webgpu'], /go with --rotate/],
       [['--long'], /--long/],
     ])
@@ -192,6 +200,37 @@ describe('the time for all', () => {
     expect(resultLines(broken.rows, broken.left)).toContain('failed: a: FAILED x');
   });
 
+  it('is shared by parts that run side by side: what one prints is shown whole, results are in the order of the table', async () => {
+    const shown = [];
+    const passed = [];
+    const ends = [];
+    let running = 0;
+    let most = 0;
+    const { rows, left } = await runParts(few, {
+      minutes: 25,
+      jobs: 2,
+      now: () => 0,
+      run: async (part, _seconds, show) => {
+        most = Math.max(most, ++running);
+        show(`${part.name} begins\n`);
+        // The first part ends after the second.
+        await new Promise((resolve) => (part.name === 'a' ? ends.push(resolve) : setImmediate(resolve)));
+        for (const resolve of ends.splice(0)) resolve();
+        show(`${part.name} ends\n`);
+        running--;
+        return { passed: 1, failed: 0, skipped: 0, note: '', failures: [] };
+      },
+      say: (text) => shown.push(`${text}\n`),
+      show: (text) => shown.push(text),
+      passed: (name) => passed.push(name),
+    });
+    expect(most).toBe(2);
+    expect(names(rows)).toEqual(names(few));
+    expect(left).toEqual([]);
+    expect(passed.slice(0, 2)).toEqual(['b', 'a']);
+    expect(shown.join('')).toMatch(/^\n== b\nb begins\nb ends\n\n== a\na begins\na ends\n/);
+  });
+
   it('what is skipped has not passed', async () => {
     expect((await pretend(99, () => ({ took: 1, skipped: 1 }))).passed).toEqual([]);
   });
@@ -201,6 +240,9 @@ describe('the time for all', () => {
     expect(lines.map((line) => line.split(/ {2,}/)[0])).toEqual(['2026-11-20', 'never', 'never', '1 of 2']);
     const all = dayLines(few, { 'd 1/2': '2026-11-21', 'd 2/2': '2026-11-19' });
     expect(all.at(-1)).toMatch(/^2026-11-19 {2}d +20 min in 2 parts$/);
+    expect(totalLine(few, { a: '2026-11-20', 'd 1/2': '2026-11-21' })).toBe(
+      '5 parts of 0.8 hours, one after the other; 3 never passed',
+    );
   });
 });
 
@@ -220,7 +262,15 @@ describe('a part', () => {
       ...{ passed: 3, failed: 1, skipped: 2, note: '', failures: ['FAILED one'] },
     });
     expect(await runPart(script(''), 60, quiet)).toMatchObject({ passed: 1, failed: 0 });
-    expect(await runPart(script('process.exit(3)'), 60, quiet)).toMatchObject({ passed: 0, failed: 1 });
+    expect(await runPart(script('process.exit(3)'), 60, quiet)).toMatchObject({
+      ...{ passed: 0, failed: 1, failures: ['exit code 3, without totals'] },
+    });
+    expect(await runPart(script("process.kill(process.pid, 'SIGKILL')"), 60, quiet)).toMatchObject({
+      ...{ passed: 0, failed: 1, failures: ['ended by SIGKILL, without totals'] },
+    });
+    expect(
+      await runPart(script("console.log('3 passed, 0 failed, 0 skipped'); process.exitCode = 2;"), 60, quiet),
+    ).toMatchObject({ passed: 3, failed: 1, failures: ['exit code 2'] });
   });
 
   it('is ended when the time is over, with what it started', async () => {

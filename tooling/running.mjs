@@ -42,7 +42,7 @@ function end(child) {
  * Runs a Node program, its output given to `show`.
  *
  * @param options `env` is added to the environment; after `seconds` the program is ended, with all that it started
- * @returns its exit code, what it wrote to stdout, and whether it was ended by the limit
+ * @returns its exit code, the signal that ended it or null, what it wrote to stdout, and whether it was ended by the limit
  */
 export function runShown(script, args, show, { env = {}, seconds } = {}) {
   return new Promise((resolve) => {
@@ -72,10 +72,10 @@ export function runShown(script, args, show, { env = {}, seconds } = {}) {
       output += text;
       show(text);
     });
-    child.on('close', (code) => {
+    child.on('close', (code, signal) => {
       clearTimeout(timer);
       for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.off(name, pass);
-      resolve({ code: code ?? 1, output, cut });
+      resolve({ code: code ?? 1, signal, output, cut });
     });
   });
 }

@@ -21,6 +21,13 @@ export function dayLines(parts, days) {
   });
 }
 
+/** How many parts there are, how long they take together, and how many never passed. */
+export function totalLine(parts, days) {
+  const minutes = parts.reduce((sum, part) => sum + part.minutes, 0);
+  const never = parts.filter(({ name }) => days[name] === undefined).length;
+  return `${parts.length} parts of ${(minutes / 60).toFixed(1)} hours, one after the other; ${never} never passed`;
+}
+
 /** Lines of what was run and left out, the closing one last. */
 export function resultLines(rows, left) {
   const total = (key) => rows.reduce((sum, row) => sum + row[key], 0);

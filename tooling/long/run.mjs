@@ -1,7 +1,7 @@
-/** Runs parts of the long tests one after another, within the time there is, and says what became of each. */
+/** Runs parts of the long tests, one or several at a time, within the time there is, and says what became of each. */
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { counts, one, runShown, totalsOf, vitestTotals } from '../running.mjs';
+import { counts, one, runShown, sideBySide, totalsOf, vitestTotals } from '../running.mjs';
 import { root } from '../workspace.mjs';
 
 /** Seconds after which a part hangs: it takes a small part of that on any machine. */
@@ -9,9 +9,10 @@ const hangs = ({ minutes }) => (5 * minutes + 20) * 60;
 
 /** The program of a part: its script, arguments, environment, and how its totals are read. */
 function commandOf(part) {
-  if (part.kind === 'program') return { ...part, result: ({ code, output }) => ofOutput(code, output) };
+  if (part.kind === 'program') return { ...part, result: ofOutput };
   const folder = join(root, '.cache');
-  const report = join(folder, 'vitest-part.json');
+  // Of its own: parts run side by side.
+  const report = join(folder, `vitest-part-${part.name.replace(/\W+/g, '-')}.json`);
   mkdirSync(folder, { recursive: true });
   rmSync(report, { force: true });
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`, '--silent=passed-only'];
@@ -31,11 +32,13 @@ function commandOf(part) {
 const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /** The totals of a program's output; what it says of failures, also where it was ended before its last line. */
-function ofOutput(code, output) {
+function ofOutput({ code, signal, output }) {
   const failures = [...output.matchAll(/^FAILED .*$/gm)].map(([line]) => line);
   const totals = totalsOf(output);
-  if (totals === undefined)
-    return { ...(failures.length > 0 ? counts(0, failures.length) : one(code === 0)), failures };
+  // What says nothing of a failure has at least an end.
+  const end = signal ? `ended by ${signal}` : `exit code ${code}`;
+  if (code !== 0 && failures.length === 0) failures.push(totals === undefined ? `${end}, without totals` : end);
+  if (totals === undefined) return { ...(failures.length > 0 ? counts(0, failures.length) : one(true)), failures };
   const [passed, failed, skipped] = totals;
   return { ...counts(passed, code !== 0 && failed === 0 ? 1 : failed, skipped), failures };
 }
@@ -51,7 +54,7 @@ export async function runPart(part, seconds, show) {
   const limit = Math.min(seconds, hangs(part));
   const ended = await runShown(script, args, show, { env, seconds: Number.isFinite(limit) ? limit : hangs(part) });
   if (!ended.cut) return result(ended);
-  const { failed, failures } = result({ ...ended, code: 0 });
+  const { failed, failures } = result({ ...ended, code: 0, signal: null });
   // What had failed by then has failed.
   const seen = failed > 0 ? { ...counts(0, failed), failures } : null;
   if (limit < hangs(part))
@@ -63,26 +66,35 @@ export async function runPart(part, seconds, show) {
 /**
  * Runs parts in their order, those that fit.
  *
- * @param options `minutes` for all of them; `now`, milliseconds; `run`, in place of runPart; `say`, lines; `passed`, told the names of parts that passed
- * @returns `rows` of what was run, and `left`: names of what was not, and why
+ * @param options `minutes` for all of them; `jobs`, how many run at a time: what one prints is shown at its end then, not as it comes; `now`,
+ * milliseconds; `run`, in place of runPart; `say`, lines; `passed`, told the names of parts that passed
+ * @returns `rows` of what was run, and `left`: names of what was not, and why; both in the order of the parts
  */
-export async function runParts(parts, { minutes = Number.POSITIVE_INFINITY, now, run = runPart, say, show, passed }) {
+export async function runParts(parts, options) {
+  const { minutes = Number.POSITIVE_INFINITY, jobs = 1, now, run = runPart, say, show, passed } = options;
   const start = now();
   const rows = [];
   const left = [];
-  for (const part of parts) {
+  const tasks = parts.map((part, i) => async () => {
     const remaining = minutes * 60 - (now() - start) / 1000;
     if (part.minutes * 60 > remaining) {
-      left.push({ name: part.name, why: `takes about ${part.minutes} min` });
-      continue;
+      left[i] = { name: part.name, why: `takes about ${part.minutes} min` };
+      return;
     }
-    say(`\n== ${part.name}`);
+    const title = `\n== ${part.name}`;
+    const texts = [];
+    if (jobs === 1) say(title);
     const began = now();
-    const { cut, ...result } = await run(part, remaining, show);
-    if (cut !== undefined) left.push({ name: part.name, why: cut });
+    const { cut, ...result } = await run(part, remaining, jobs === 1 ? show : (text) => texts.push(text));
+    if (jobs > 1) {
+      say(title);
+      show(texts.join(''));
+    }
+    if (cut !== undefined) left[i] = { name: part.name, why: cut };
     if (cut === undefined || result.failed > 0)
-      rows.push({ name: part.name, seconds: (now() - began) / 1000, ...result });
+      rows[i] = { name: part.name, seconds: (now() - began) / 1000, ...result };
     if (cut === undefined && result.failed === 0 && result.passed > 0) passed(part.name);
-  }
-  return { rows, left };
+  });
+  await sideBySide(tasks, jobs);
+  return { rows: rows.filter(Boolean), left: left.filter(Boolean) };
 }
