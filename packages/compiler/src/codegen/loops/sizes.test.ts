@@ -141,6 +141,49 @@ describe('merged', () => {
   });
 });
 
+/** Loops over a fixed number of rows and two sizes, whose tensors lie for the size that is bound. */
+describe('merged where rows are as long as the size that is bound', () => {
+  /** `op`: how the two sizes are reduced; null: they are stored. `bias`: for each element of a row. */
+  function held(op: ReduceOp | null, bias = false): LoopKernel {
+    return nest(3, 20, ({ e, n, rows, input, output }) => {
+      const kind = op === null ? 'loop' : 'reduce';
+      const [i, j, k] = [e.range(6), rows(kind), rows(kind)];
+      const size = e.scalar(0, 'int32', 3, n);
+      const at = e.add(e.add(e.mul(i, e.mul(size, size)), e.mul(j, size)), k);
+      const x = e.unary('EXP', input(1, [at], [6 * n * n]));
+      const value = bias ? e.add(x, input(2, [k], [n])) : x;
+      if (op === null) return [{ store: output(0, [at], [6 * n * n], value) as LoopStore['store'], ranges: [i, j, k] }];
+      const found = e.reduce(op, value, [j, k]);
+      const all = found.dtype === 'float32' ? found : e.cast(found, 'float32');
+      return [{ store: output(0, [i], [6], all) as LoopStore['store'], ranges: [i] }];
+    });
+  }
+  const loops = (k: LoopKernel): string[] => [
+    ...new Set([...printLoopKernel(mergeRanges(k, new Exprs())).matchAll(/RANGE (\d+)/g)].map(([, extent]) => extent!)),
+  ];
+  const sizes = [3, 4, 7, 15, 16, 19, 20];
+
+  test('elements of all', () => {
+    expect(loops(held(null))).toEqual(['2400']);
+    check(held(null), sizes);
+  });
+
+  test('rows beside what belongs to an element of each', () => {
+    expect(loops(held(null, true)).sort()).toEqual(['120', '20']);
+    check(held(null, true), sizes);
+  });
+
+  test.each(['sum', 'max', 'prod'] as const)('reduced by %s', (op) => {
+    expect(loops(held(op)).sort()).toEqual(['400', '6']);
+    check(held(op), sizes, 1e-5);
+  });
+
+  test('not where the place of the best is asked', () => {
+    expect(loops(held('argmax')).sort()).toEqual(['20', '6']);
+    check(held('argmax'), sizes);
+  });
+});
+
 describe('groups', () => {
   test('those beyond the end do nothing', () => {
     const program = check(elementwise(512, 12001, 64), [512, 700]);
