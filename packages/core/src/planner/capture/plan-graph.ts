@@ -7,7 +7,7 @@
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import { definitionOf, type Role } from '../../graph/definition.ts';
 import type { Exprs } from '@polygrad/compiler/ir/expr';
-import type { KNode } from '@polygrad/compiler/ir/ir';
+import type { KNode, LoopKernel } from '@polygrad/compiler/ir/ir';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { encodeAttr, IntWriter, textOf } from './cache.ts';
@@ -84,6 +84,8 @@ export interface PlanSize {
   startsLater(start: readonly number[], from: Shape, strides: readonly number[]): boolean;
   /** True if one of the sizes is among the nodes of a kernel, as the end of a loop. */
   isIn(nodes: ReadonlySet<KNode>): boolean;
+  /** The kernel with loops that end at sizes merged, where tensors lie so. */
+  merged(loop: LoopKernel, e: Exprs): LoopKernel;
 }
 
 /** A product of matrices: its attributes and factors. */

@@ -2,6 +2,7 @@
  * The captured graph of a flush at the capacities of its sizes' classes, of which a plan for all of these sizes is made. Sizes that were found (sizes.ts) go in; null comes
  * out where a node is not computed alike for every size (uniform.ts), or shapes follow from each other by no rule.
  */
+import { mergeSized } from '@polygrad/compiler/codegen/loops/sized';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
@@ -124,6 +125,7 @@ export function sizedGraph(sizes: Sizes, classes: readonly SizeClass[], captured
     check: (op, attr, src, shape) => checkExtents(isSize, op, attr, src, shape),
     bytesOf: (node, elementBytes, start) => sizedBytes(size, node, elementBytes, start),
     placeIn: (e, node, index, strides) => placeIn(e, size, node, index, strides),
+    merged: mergeSized,
     numberOf: (e, extent, position) => numberOf(e, size, extent, position),
     positionOf: (e, extent, number) => positionOf(e, size, extent, number),
     forPrograms: (graph, op, attr, src) => forPrograms(size, graph, op, attr, src),

@@ -276,16 +276,18 @@ function placeIn({ e, size }: DraftContext, node: PlanNode, index: Index, arrang
 
 function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options: RebaseOptions): LoweredKernel {
   const stores = unit.flatMap((kernel) => storesOf(kernel, slots, arranged));
-  const loop: LoopKernel = { name: nameOf(unit), params: slots.params, scalars: slots.scalarTypes, stores };
+  const given: LoopKernel = { name: nameOf(unit), params: slots.params, scalars: slots.scalarTypes, stores };
   const [kernel] = unit as readonly [KernelDraft];
+  const { size } = kernel.context;
   const contracts = unit.length === 1 && isContraction(kernel);
   const { scalars } = slots;
   const roots = stores.flatMap(({ store, ranges }) => [store, ...ranges]);
-  if (scalars.every((local) => local < 0) && kernel.context.size?.isIn(nodesOf(roots)) === false) {
+  if (scalars.every((local) => local < 0) && size?.isIn(nodesOf(roots)) === false) {
     // The kernel does not depend on the size, so it is the one that a plan of one size has.
     scalars.length = 0;
     slots.scalarTypes.length = 0;
   }
+  const loop = size === null || contracts ? given : size.merged(given, e);
   const rebased = rebase(loop, e, options);
   const bound = { unit, e, isContraction: contracts, scalars };
   if (rebased === null) return { ...bound, loop, slots: slots.slots };
