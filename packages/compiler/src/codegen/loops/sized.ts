@@ -1,14 +1,24 @@
 /**
  * Loops whose lengths are known only at dispatch, merged with those around them: a tensor of several sizes that is read as it lies is one loop, as one of fixed
  * lengths is (`mergeRanges`). Short rows would each cost what a loop costs, and vectors would end with each.
+ *
+ * It imports no code: pages load it with what sizes share plans by, and bundlers would put what it shares with the compiler into what they load first.
  */
 import type { Exprs } from '../../ir/expr.ts';
-import { endsAlone, isSized, iterationsOf, ownRanges, type Range, sizeLimit, sizeOf } from '../../ir/free-ranges.ts';
+import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode, LoopKernel, Transform } from '../../ir/ir.ts';
-import { idOf, type Linear, sameNodes } from '../../ir/node.ts';
-import { isArg } from '../../ir/operations.ts';
-import { flattened, type Replacement, Rewriter, step } from '../../ir/rewrite.ts';
-import { linearOf } from '../../ir/simplify/integers.ts';
+import type { Linear } from '../../ir/node.ts';
+import type { flattened, Replacement, Rewriter, step } from '../../ir/rewrite.ts';
+
+/** What the compiler brings along. */
+export interface LoopTools {
+  readonly Rewriter: typeof Rewriter;
+  readonly flattened: typeof flattened;
+  readonly step: typeof step;
+  linearOf(n: KNode): Linear;
+  sizeLimit(r: Range): KNode | null;
+  idOf(n: KNode): number;
+}
 
 /** An index, and the form in which ranges are in it. */
 interface Use {
@@ -16,14 +26,24 @@ interface Use {
   readonly form: Linear;
 }
 
-/** A product: a number, and nodes in the order of their numbers. */
+/** A product: a number, and nodes. */
 interface Factors {
   readonly number: number;
   readonly nodes: readonly KNode[];
 }
 
 function times(a: Factors, b: Factors): Factors {
-  return { number: a.number * b.number, nodes: [...a.nodes, ...b.nodes].sort((x, y) => idOf(x) - idOf(y)) };
+  return { number: a.number * b.number, nodes: [...a.nodes, ...b.nodes] };
+}
+
+function isEqual(a: Factors, b: Factors): boolean {
+  const left = [...b.nodes];
+  for (const n of a.nodes) {
+    const at = left.indexOf(n);
+    if (at < 0) return false;
+    left.splice(at, 1);
+  }
+  return a.number === b.number && left.length === 0;
 }
 
 function factorsOf(n: KNode): Factors {
@@ -53,8 +73,9 @@ function factorOf({ terms, coefs }: Linear, r: Range): Factors | null | undefine
 }
 
 /** All indices with ranges in their forms, sources first; null for kernels with a STAGE. */
-function findSizedUses(
+function findUses(
   kernel: LoopKernel,
+  { linearOf, idOf }: LoopTools,
 ): { readonly uses: Use[]; readonly lists: (readonly Range[])[]; readonly fixed: Set<Range> } | null {
   const lists: (readonly Range[])[] = kernel.stores.map(({ ranges }) => ranges);
   const fixed = new Set<Range>();
@@ -66,9 +87,10 @@ function findSizedUses(
     seen.add(n);
     if (n.op === 'STAGE') return null;
     if (n.op === 'REDUCE') {
-      lists.push(ownRanges(n));
+      const own = n.src.slice(1) as Range[];
+      lists.push(own);
       // The place of the best is counted by the ranges that there are.
-      if (isArg(n.arg.op)) for (const r of ownRanges(n)) fixed.add(r);
+      if (n.arg.op === 'argmax' || n.arg.op === 'argmin') for (const r of own) fixed.add(r);
       stack.push(n.src[0]);
     } else if (n.dtype === 'int32' && n.lanes === 1 && n.op !== 'SCALAR' && n.op !== 'CONST') {
       const form = linearOf(n);
@@ -89,13 +111,16 @@ function findSizedUses(
  * An outer range a and an inner one b are one if every index has b times a number and a times that number and the length of b. Positions of an argmax stay
  * counted by the loops that there are. The order in which a reduction adds changes, as where loops of fixed lengths are merged.
  */
-export function mergeSized(kernel: LoopKernel, e: Exprs): LoopKernel {
-  const inner = (list: readonly Range[]): boolean => list.slice(1).some(isSized);
-  const found = kernel.scalars.length > 0 ? findSizedUses(kernel) : null;
+export function mergeSized(kernel: LoopKernel, e: Exprs, tools: LoopTools): LoopKernel {
+  const { Rewriter, flattened, sizeLimit, step } = tools;
+  const inner = (list: readonly Range[]): boolean => list.slice(1).some((r) => sizeLimit(r) !== null);
+  const found = kernel.scalars.length > 0 ? findUses(kernel, tools) : null;
   if (found === null || !found.lists.some(inner)) return kernel;
   const { uses, lists, fixed } = found;
   const fits = (a: Range, b: Range): boolean => {
-    if (!endsAlone(a) || !endsAlone(b) || a.arg.kind !== b.arg.kind || fixed.has(a) || fixed.has(b)) return false;
+    if (a.arg.kind !== b.arg.kind || fixed.has(a) || fixed.has(b)) return false;
+    // The end of another kind of loop depends on loops around it.
+    if ([a, b].some((r) => r.src.length > 0 && sizeLimit(r) === null)) return false;
     for (const list of lists) {
       const i = list.indexOf(a);
       const j = list.indexOf(b);
@@ -106,9 +131,7 @@ export function mergeSized(kernel: LoopKernel, e: Exprs): LoopKernel {
     return uses.every(({ form }) => {
       const [outer, within] = [factorOf(form, a), factorOf(form, b)];
       if (outer === undefined || within === undefined || (outer === null) !== (within === null)) return false;
-      if (outer === null) return true;
-      const wanted = times(within!, length);
-      return outer.number === wanted.number && sameNodes(outer.nodes, wanted.nodes);
+      return outer === null || isEqual(outer, times(within!, length));
     });
   };
   const merged = new Map<Range, { readonly one: Range; readonly last: Range }>();
@@ -117,10 +140,12 @@ export function mergeSized(kernel: LoopKernel, e: Exprs): LoopKernel {
   for (const list of lists)
     for (let from = 0, i = 1; i <= list.length; i++) {
       const chain = list.slice(from, i);
-      if (i < list.length && fits(list[i - 1]!, list[i]!) && sizeOf(chain) * list[i]!.arg.extent <= 2 ** 30) continue;
+      const extent = chain.reduce((product, r) => product * r.arg.extent, 1);
+      if (i < list.length && extent * list[i]!.arg.extent <= 2 ** 30 && fits(list[i - 1]!, list[i]!)) continue;
       from = i;
       if (!inner(chain) || merged.has(chain[0]!)) continue;
-      const one = e.range(sizeOf(chain), chain[0]!.arg.kind, iterationsOf(e, chain));
+      const end = chain.reduce((n: KNode, r) => e.mul(n, sizeLimit(r) ?? e.i32(r.arg.extent)), e.i32(1));
+      const one = e.range(extent, chain[0]!.arg.kind, end);
       flattened(e, chain, { value: one, ranges: [one] }, changes);
       for (const r of chain) merged.set(r, { one, last: chain.at(-1)! });
       done.push(step('merge', chain, [one]));

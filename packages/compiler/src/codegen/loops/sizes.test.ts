@@ -2,10 +2,13 @@
 import { describe, expect, test } from 'vitest';
 import { Exprs } from '../../ir/expr.ts';
 import type { EngineCaps } from '@polygrad/core/engine';
-import type { Range } from '../../ir/free-ranges.ts';
+import { type Range, sizeLimit } from '../../ir/free-ranges.ts';
 import type { KNode, LoopKernel, LoopStore, Program } from '../../ir/ir.ts';
 import type { ReduceOp } from '../../ir/operations.ts';
 import { printLoopKernel, printTransforms } from '../../ir/print.ts';
+import { idOf } from '../../ir/node.ts';
+import { flattened, Rewriter, step } from '../../ir/rewrite.ts';
+import { linearOf } from '../../ir/simplify/integers.ts';
 import { verifyLoopKernel, verifyProgram } from '../../ir/verify/verify.ts';
 import { flat, simdCaps } from '../fixtures/nests.ts';
 import { fill } from '../fixtures/lowered.ts';
@@ -158,7 +161,7 @@ describe('merged where rows are as long as the size that is bound', () => {
       const all = found.dtype === 'float32' ? found : e.cast(found, 'float32');
       return [{ store: output(0, [i], [6], all) as LoopStore['store'], ranges: [i] }];
     });
-    return mergeSized(given, new Exprs());
+    return mergeSized(given, new Exprs(), { Rewriter, flattened, step, linearOf, sizeLimit, idOf });
   }
   const loops = (k: LoopKernel): string[] => [
     ...new Set([...printLoopKernel(k).matchAll(/RANGE (\d+)/g)].map(([, extent]) => extent!)),

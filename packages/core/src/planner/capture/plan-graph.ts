@@ -7,6 +7,7 @@
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import { definitionOf, type Role } from '../../graph/definition.ts';
 import type { Exprs } from '@polygrad/compiler/ir/expr';
+import type { LoopTools } from '@polygrad/compiler/codegen/loops/sized';
 import type { KNode, LoopKernel } from '@polygrad/compiler/ir/ir';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
@@ -85,7 +86,7 @@ export interface PlanSize {
   /** True if one of the sizes is among the nodes of a kernel, as the end of a loop. */
   isIn(nodes: ReadonlySet<KNode>): boolean;
   /** The kernel with loops that end at sizes merged, where tensors lie so. */
-  merged(loop: LoopKernel, e: Exprs): LoopKernel;
+  merged(loop: LoopKernel, e: Exprs, tools: LoopTools): LoopKernel;
 }
 
 /** A product of matrices: its attributes and factors. */

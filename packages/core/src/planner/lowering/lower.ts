@@ -5,10 +5,10 @@
  * is bound.
  */
 import type { Exprs, Range } from '@polygrad/compiler/ir/expr';
-import type { FreeRanges } from '@polygrad/compiler/ir/free-ranges';
+import { type FreeRanges, sizeLimit } from '@polygrad/compiler/ir/free-ranges';
 import type { KNode, KNodeOf, LoopKernel, LoopStore } from '@polygrad/compiler/ir/ir';
 import { highOf, idOf, lowOf, nodesOf } from '@polygrad/compiler/ir/node';
-import { Rewriter } from '@polygrad/compiler/ir/rewrite';
+import { flattened, Rewriter, step } from '@polygrad/compiler/ir/rewrite';
 import { linearOf } from '@polygrad/compiler/ir/simplify/integers';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { rowMajorStrides, type Shape } from '@polygrad/compiler/shape/view';
@@ -274,6 +274,9 @@ function placeIn({ e, size }: DraftContext, node: PlanNode, index: Index, arrang
   return bound ?? flatten(e, shape, index, strides, leaf?.shift);
 }
 
+/** For what comes late with sizes, which imports no code. */
+const tools = { Rewriter, flattened, step, linearOf, sizeLimit, idOf };
+
 function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options: RebaseOptions): LoweredKernel {
   const stores = unit.flatMap((kernel) => storesOf(kernel, slots, arranged));
   const given: LoopKernel = { name: nameOf(unit), params: slots.params, scalars: slots.scalarTypes, stores };
@@ -287,7 +290,7 @@ function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options:
     scalars.length = 0;
     slots.scalarTypes.length = 0;
   }
-  const loop = size === null || contracts ? given : size.merged(given, e);
+  const loop = size === null || contracts ? given : size.merged(given, e, tools);
   const rebased = rebase(loop, e, options);
   const bound = { unit, e, isContraction: contracts, scalars };
   if (rebased === null) return { ...bound, loop, slots: slots.slots };
