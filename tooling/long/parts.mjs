@@ -87,7 +87,7 @@ const unit = [
   vitest('OpenCL on arm64', 3, [`${opencl}/arm64.long.test.ts`]),
   vitest('CUDA on Windows', 3, [`${cuda}/windows.long.test.ts`]),
   vitest('OpenCL on Windows', 3, [`${opencl}/windows.long.test.ts`]),
-  vitest('native on Windows', 4, ['packages/backend-native/src/windows.long.test.ts']),
+  vitest('native on Windows', 2, ['packages/backend-native/src/windows.long.test.ts']),
   program('MNIST on the simulated CUDA driver', 4, 'tooling/cuda-sim/mnist.mjs', [], deviceEnvironment()),
 ];
 
