@@ -46,9 +46,21 @@ function isEqual(a: Factors, b: Factors): boolean {
   return a.number === b.number && left.length === 0;
 }
 
+/** More factors than a stride has: powers in the values of a kernel may have billions. */
+const mostFactors = 16;
+
+/** The factors of an index, or of where a loop ends. A product that is no stride is one factor. */
 function factorsOf(n: KNode): Factors {
-  if (n.op === 'CONST') return { number: Number(n.arg.value), nodes: [] };
-  return n.op === 'MUL' ? times(factorsOf(n.src[0]), factorsOf(n.src[1])) : { number: 1, nodes: [n] };
+  let number = 1;
+  const nodes: KNode[] = [];
+  const stack = [n];
+  for (let x = stack.pop(); x !== undefined; x = stack.pop()) {
+    if (x.op === 'MUL') stack.push(...x.src);
+    else if (x.op === 'CONST') number *= Number(x.arg.value);
+    else nodes.push(x);
+    if (nodes.length + stack.length > mostFactors) return { number: 1, nodes: [n] };
+  }
+  return { number, nodes };
 }
 
 /** True for a range times sizes. */

@@ -183,6 +183,19 @@ describe('merged where rows are as long as the size that is bound', () => {
     check(held(op), sizes, 1e-5);
   });
 
+  test('beside powers with billions of factors', () => {
+    const k = nest(3, 20, ({ e, n, rows, input, output }) => {
+      const [i, j] = [rows(), rows()];
+      const at = e.add(e.mul(i, e.scalar(0, 'int32', 3, n)), j);
+      let power: KNode = e.cast(input(1, [at], [n * n]), 'int32');
+      for (let k = 0; k < 31; k++) power = e.mul(power, power);
+      return [{ store: output(0, [at], [n * n], e.cast(power, 'float32')) as LoopStore['store'], ranges: [i, j] }];
+    });
+    expect(loops(mergeSized(k, new Exprs(), { Rewriter, flattened, step, linearOf, sizeLimit, idOf }))).toEqual([
+      '400',
+    ]);
+  });
+
   test('not where the place of the best is asked', () => {
     expect(loops(held('argmax')).sort()).toEqual(['20', '6']);
     check(held('argmax'), sizes);
