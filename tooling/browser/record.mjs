@@ -5,11 +5,16 @@ import { recordPlans } from '@polygrad/core/plans';
 import { train } from './pages/cnn-step.mjs';
 
 /** The file, for engines with these options, and the losses of each. */
-export async function recordTraining(engines) {
+export function recordTraining(engines) {
+  return recordOn(engines.map((options) => () => createCpuEngine(options)));
+}
+
+/** The same for engines that functions make. */
+export async function recordOn(makes) {
   const recording = recordPlans();
   const losses = [];
-  for (const options of engines) {
-    const engine = createCpuEngine(options);
+  for (const make of makes) {
+    const engine = await make();
     await setEngine(engine);
     losses.push(await train());
     engine.dispose();

@@ -145,6 +145,9 @@ describe('merged', () => {
   });
 });
 
+/** What the planner hands to it. */
+const tools = { Rewriter, flattened, step, linearOf, sizeLimit, idOf };
+
 /** Loops over a fixed number of rows and two sizes, whose tensors lie for the size that is bound. */
 describe('merged where rows are as long as the size that is bound', () => {
   /** `op`: how the two sizes are reduced; null: they are stored. `bias`: for each element of a row. */
@@ -161,7 +164,7 @@ describe('merged where rows are as long as the size that is bound', () => {
       const all = found.dtype === 'float32' ? found : e.cast(found, 'float32');
       return [{ store: output(0, [i], [6], all) as LoopStore['store'], ranges: [i] }];
     });
-    return mergeSized(given, new Exprs(), { Rewriter, flattened, step, linearOf, sizeLimit, idOf });
+    return mergeSized(given, new Exprs(), tools);
   }
   const loops = (k: LoopKernel): string[] => [
     ...new Set([...printLoopKernel(k).matchAll(/RANGE (\d+)/g)].map(([, extent]) => extent!)),
@@ -191,9 +194,7 @@ describe('merged where rows are as long as the size that is bound', () => {
       for (let k = 0; k < 31; k++) power = e.mul(power, power);
       return [{ store: output(0, [at], [n * n], e.cast(power, 'float32')) as LoopStore['store'], ranges: [i, j] }];
     });
-    expect(loops(mergeSized(k, new Exprs(), { Rewriter, flattened, step, linearOf, sizeLimit, idOf }))).toEqual([
-      '400',
-    ]);
+    expect(loops(mergeSized(k, new Exprs(), tools))).toEqual(['400']);
   });
 
   test('not where the place of the best is asked', () => {
