@@ -10,7 +10,7 @@ import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { checkFields, checkFunction, oneOf } from '@polygrad/compiler/shape/options';
 import { load } from '../runtime/late.ts';
 import { flush } from '../runtime/runtime.ts';
-import { runs } from '../runtime/run.ts';
+import { runs } from '../runtime/state.ts';
 import { isPolicy, policies, type PlacementPolicy } from './decide.ts';
 import type { OperationFamily } from './costs.ts';
 import { type FallbackLogger, placerInUse, type PlacementRules } from './placer.ts';

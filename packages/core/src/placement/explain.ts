@@ -1,7 +1,7 @@
 /** explainPlacement: which engine would compute what, the estimated cost on each, and the reason. */
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { checkFunction } from '@polygrad/compiler/shape/options';
-import { runs } from '../runtime/run.ts';
+import { runs } from '../runtime/state.ts';
 import { rehearse } from '../tensor/scope.ts';
 import { showAs } from '#shown-as';
 import { never, type PlacementPolicy } from './decide.ts';

@@ -16,8 +16,8 @@ import { storageIn } from '../planner/capture/captured-graph.ts';
 import type { Plan } from '../planner/plan.ts';
 import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { rowMajorStrides, type Shape, sizeOf, type View } from '@polygrad/compiler/shape/view';
-import { type Patience, planOf, run, runs, unstarted } from './run.ts';
-import type { EngineState } from './state.ts';
+import { type Patience, planOf, run, unstarted } from './run.ts';
+import { runs, type EngineState } from './state.ts';
 
 export type Loop = Node<'loop'>;
 

@@ -9,9 +9,9 @@ import { dropUse, holdUse, isOp, type Node, realise } from '../graph/node.ts';
 import type { CaptureOptions } from '../planner/capture/captured-graph.ts';
 import { expandView, permuteView, reshapeView, type Shape, sliceView, type View } from '@polygrad/compiler/shape/view';
 import { type Loop, runLoop } from './loop-run.ts';
-import type { EngineState } from './state.ts';
+import { type EngineState, runs } from './state.ts';
 import { prepare } from './runtime.ts';
-import { type Patience, run, runs } from './run.ts';
+import { type Patience, run } from './run.ts';
 
 /** True if the node costs too much to compute in two stages. */
 function isExpensive(node: Node): boolean {

@@ -8,7 +8,7 @@ import type { Node } from '../graph/node.ts';
 import type { DType } from '@polygrad/compiler/shape/dtype';
 import type { PoolBuffer } from '../engine/pool.ts';
 import { showShape } from '@polygrad/compiler/shape/errors';
-import { runs } from './run.ts';
+import { runs } from './state.ts';
 
 /** True if the engine holds the dtypes of a node and of everything it is computed from. */
 export function holds(engine: IEngine, node: Node): boolean {

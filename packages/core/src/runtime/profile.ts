@@ -15,7 +15,7 @@ import { checkNames, checkFunction, shown } from '@polygrad/compiler/shape/optio
 import { say } from '@polygrad/compiler/shape/shown';
 import { queue } from './queue.ts';
 import { flush, stats } from './runtime.ts';
-import { runs, submit } from './run.ts';
+import { runs, submit } from './state.ts';
 import { showAs } from '@polygrad/compiler/shape/shown-as';
 
 /** One kernel of a batch, in the order of submission. `program`, `transforms` and `source` are not enumerable. */

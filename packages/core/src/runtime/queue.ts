@@ -29,7 +29,8 @@ import {
   type Tried,
 } from './flush-entry.ts';
 import { inTime, load, multiEngine, quiet, recover } from './late.ts';
-import { stateOf, type Patience, run, runs } from './run.ts';
+import { stateOf, type Patience, run } from './run.ts';
+import { runs } from './state.ts';
 import { buildsOn, componentsOf, needed, open } from './unrealised.ts';
 
 /** Most flushes that may wait for memory. */

@@ -19,7 +19,8 @@ import { copies } from './copies.ts';
 import { inTime, recover } from './late.ts';
 import { goneError, isGone, placeOfNode } from './placement.ts';
 import { queue, untilAnswered } from './queue.ts';
-import { missingCode, mostWaits, type Patience, run, runs, stateOf } from './run.ts';
+import { missingCode, mostWaits, type Patience, run, stateOf } from './run.ts';
+import { runs } from './state.ts';
 
 /**
  * The node's elements in row-major order in a new host array; computes them first if necessary. If kernels must be compiled for that,

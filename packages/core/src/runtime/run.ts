@@ -1,11 +1,10 @@
 /**
  * One run: finds or makes the plan of the requested nodes, binds it and submits it to one engine.
  *
- * In: nodes, an engine's state. Out: nodes with storage; or false, or a promise, if this engine cannot compute them now. It
- * also holds what is kept between runs: for each engine its plans, kernels and counts (state.ts).
+ * In: nodes, an engine's state. Out: nodes with storage; or false, or a promise, if this engine cannot compute them now. What is
+ * kept between runs is in state.ts.
  */
-import { usualLogger } from '#inspection';
-import type { Command, DispatchCommand, IEngine, Binding, Logger } from '../engine/engine.ts';
+import type { Command, DispatchCommand, IEngine, Binding } from '../engine/engine.ts';
 import { type BufferPool, poolOf, storageBytes, type PoolBuffer } from '../engine/pool.ts';
 import { watchEngine, noticed } from '../engine/recovery.ts';
 import { keepRange } from '../graph/known-range.ts';
@@ -14,7 +13,7 @@ import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import type { View } from '@polygrad/compiler/shape/view';
 import { graph } from '../graph/state.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
-import { CapturedGraph, type CaptureOptions } from '../planner/capture/captured-graph.ts';
+import type { CapturedGraph, CaptureOptions } from '../planner/capture/captured-graph.ts';
 import { newFamilies } from '#families';
 import type {
   BindingPlan,
@@ -28,70 +27,10 @@ import type {
 import { definitionAt } from '../graph/definition.ts';
 import { PolygradError } from '@polygrad/compiler/shape/errors';
 import { DeviceError, DeviceLostError, type UnsupportedError } from '../engine/errors.ts';
-import type { EngineState, Placer } from './state.ts';
+import { type EngineState, type Placer, runs } from './state.ts';
 
 /** Plans kept per engine. */
 const planLimit = 512;
-
-/** Starts a batch on an engine. */
-export function submit(engine: IEngine, commands: readonly Command[]): void {
-  engine.submit(commands);
-}
-
-/** Makes a plan with the planner that the engine brought. */
-export const planByEngine: MakePlan = (captured, options, sized) =>
-  options.engine.caps.lowering.planner.makePlan(captured, options, sized);
-
-type Read<T> = (engine: IEngine, from: Binding, into: Uint8Array) => T;
-
-/** The state of a runtime (runtime.ts) that belongs to this file: all but the queue of flushes and the copies. */
-export class RunState {
-  readonly captured: CapturedGraph = new CapturedGraph();
-  readonly engines: WeakMap<IEngine, EngineState> = new WeakMap();
-  /** The state of the engine used last. */
-  last: EngineState | null = null;
-  /** Starts a batch: all commands of plans go to engines through it, so a profile replaces it to listen. */
-  submit: typeof submit = submit;
-  /** The same for bytes that go to engines. */
-  upload: (engine: IEngine, to: Binding, data: ArrayBufferView) => void = (engine, to, data) => engine.upload(to, data);
-  /** The same for bytes that come from them, later or at once. */
-  download: Read<Promise<Uint8Array>> = (engine, from, into) => engine.download(from, into);
-  downloadSync: Read<Uint8Array> = (engine, from, into) => engine.downloadSync!(from, into);
-  /** Null where the current engine computes all it can. */
-  placer: Placer | null = null;
-  /** Code that is being loaded, and nodes that need it: work that builds on those is not planned before. */
-  awaited: { readonly until: Promise<void>; readonly nodes: WeakSet<Node> } | null = null;
-  /** Transfers between engines that are under way. */
-  readonly transfers: Set<Promise<void>> = new Set();
-  /** Id of the newest node at the last read, and at the round of reads before it. */
-  lastRead: number = 0;
-  readBefore: number = 0;
-  /** Nodes up to this id existed at the previous read, so the current plan stores them (`isExpensiveOrOld`); 0: none. */
-  old: number = 0;
-  /** When the event loop last had a turn (`turn` in reading.ts). */
-  since: number = 0;
-  /** Hints to the garbage collector that were seen, and turns of the event loop still to be given because of one. */
-  known: number = 0;
-  owed: number = 0;
-  /** Whether sizes share plans. */
-  dynamicSizes: 'automatic' | 'always' | 'never' = 'automatic';
-  /** Set while plans are recorded for pages, which share no plan before a second size is there. */
-  declare forPages?: boolean;
-  /** What plans in files are for, a list for each file in use. */
-  declare brought?: (readonly string[])[];
-  /** Makes plans, or finds those of earlier processes (stored/). */
-  makePlan: MakePlan = planByEngine;
-  /** Receives hints. */
-  logger: Logger | null = usualLogger;
-}
-
-/** The state in use. */
-export let runs: RunState = new RunState();
-
-/** Replaces the state in use. */
-export function useRuns(next: RunState): void {
-  runs = next;
-}
 
 /** The state of an engine; made on first use. */
 export function stateOf(engine: IEngine): EngineState {

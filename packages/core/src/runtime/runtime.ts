@@ -26,10 +26,10 @@ import { TransactionLog, transactions, useTransactions } from '../graph/transact
 import { Copies, copies, useCopies } from './copies.ts';
 import { inTime, recover } from './late.ts';
 import { newFamilies } from '#families';
-import { codeOnItsWay, forgetPlans, loops, planOf, RunState, runs, stateOf, useRuns } from './run.ts';
+import { codeOnItsWay, forgetPlans, loops, planOf, stateOf } from './run.ts';
+import { RunState, runs, useRuns, type EngineState } from './state.ts';
 import { placeOfNode } from './placement.ts';
 import type { CaptureOptions } from '../planner/capture/captured-graph.ts';
-import type { EngineState } from './state.ts';
 import type { Failure } from './flush-entry.ts';
 import { FlushQueue, queue, useQueue } from './queue.ts';
 import { download, turn } from './reading.ts';

@@ -1,12 +1,17 @@
-/** What the runtime keeps between runs: types only. run.ts makes the state of an engine, and users of an engine update its counts; placement/ has the placer. */
-import type { IEngine } from '../engine/engine.ts';
+/**
+ * What the runtime keeps between runs: for all engines (`RunState`), and for each one (`EngineState`).
+ *
+ * run.ts makes the state of an engine, and users of an engine update its counts; placement/ has the placer.
+ */
+import { usualLogger } from '#inspection';
+import type { Binding, Command, IEngine, Logger } from '../engine/engine.ts';
 import type { BufferPool } from '../engine/pool.ts';
 import type { Node } from '../graph/node.ts';
 import type { PlanCache } from '../planner/capture/cache.ts';
-import type { CapturedGraph, CaptureOptions } from '../planner/capture/captured-graph.ts';
+import { CapturedGraph, type CaptureOptions } from '../planner/capture/captured-graph.ts';
 import type { PlanFamilies } from '../planner/families/families.ts';
 import type { KernelCache } from '../planner/lowering/kernel-cache.ts';
-import type { Plan } from '../planner/plan.ts';
+import type { MakePlan, Plan } from '../planner/plan.ts';
 
 /** Everything kept for one engine. */
 export interface EngineState {
@@ -78,4 +83,64 @@ export interface Placer {
   takes(error: unknown, state: EngineState): boolean;
   /** The engine that will compute a node; null if not known yet. */
   engineOf(node: Node): IEngine | null;
+}
+
+/** Starts a batch on an engine. */
+export function submit(engine: IEngine, commands: readonly Command[]): void {
+  engine.submit(commands);
+}
+
+/** Makes a plan with the planner that the engine brought. */
+export const planByEngine: MakePlan = (captured, options, sized) =>
+  options.engine.caps.lowering.planner.makePlan(captured, options, sized);
+
+type Read<T> = (engine: IEngine, from: Binding, into: Uint8Array) => T;
+
+/** The state of a runtime (runtime.ts) that belongs to this file: all but the queue of flushes and the copies. */
+export class RunState {
+  readonly captured: CapturedGraph = new CapturedGraph();
+  readonly engines: WeakMap<IEngine, EngineState> = new WeakMap();
+  /** The state of the engine used last. */
+  last: EngineState | null = null;
+  /** Starts a batch: all commands of plans go to engines through it, so a profile replaces it to listen. */
+  submit: typeof submit = submit;
+  /** The same for bytes that go to engines. */
+  upload: (engine: IEngine, to: Binding, data: ArrayBufferView) => void = (engine, to, data) => engine.upload(to, data);
+  /** The same for bytes that come from them, later or at once. */
+  download: Read<Promise<Uint8Array>> = (engine, from, into) => engine.download(from, into);
+  downloadSync: Read<Uint8Array> = (engine, from, into) => engine.downloadSync!(from, into);
+  /** Null where the current engine computes all it can. */
+  placer: Placer | null = null;
+  /** Code that is being loaded, and nodes that need it: work that builds on those is not planned before. */
+  awaited: { readonly until: Promise<void>; readonly nodes: WeakSet<Node> } | null = null;
+  /** Transfers between engines that are under way. */
+  readonly transfers: Set<Promise<void>> = new Set();
+  /** Id of the newest node at the last read, and at the round of reads before it. */
+  lastRead: number = 0;
+  readBefore: number = 0;
+  /** Nodes up to this id existed at the previous read, so the current plan stores them (`isExpensiveOrOld`); 0: none. */
+  old: number = 0;
+  /** When the event loop last had a turn (`turn` in reading.ts). */
+  since: number = 0;
+  /** Hints to the garbage collector that were seen, and turns of the event loop still to be given because of one. */
+  known: number = 0;
+  owed: number = 0;
+  /** Whether sizes share plans. */
+  dynamicSizes: 'automatic' | 'always' | 'never' = 'automatic';
+  /** Set while plans are recorded for pages, which share no plan before a second size is there. */
+  declare forPages?: boolean;
+  /** What plans in files are for, a list for each file in use. */
+  declare brought?: (readonly string[])[];
+  /** Makes plans, or finds those of earlier processes (stored/). */
+  makePlan: MakePlan = planByEngine;
+  /** Receives hints. */
+  logger: Logger | null = usualLogger;
+}
+
+/** The state in use. */
+export let runs: RunState = new RunState();
+
+/** Replaces the state in use. */
+export function useRuns(next: RunState): void {
+  runs = next;
 }

@@ -19,7 +19,8 @@ import { noticed } from '../engine/recovery.ts';
 import type { Node, NodeStorage } from '../graph/node.ts';
 import { storageIn, viewBase } from '../planner/capture/captured-graph.ts';
 import { inTime } from './late.ts';
-import { runs, stateOf } from './run.ts';
+import { stateOf } from './run.ts';
+import { runs } from './state.ts';
 
 /** Elements of a buffer, and where they are brought. */
 interface Part {

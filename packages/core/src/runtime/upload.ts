@@ -11,7 +11,8 @@ import { graph } from '../graph/state.ts';
 import type { DType, TypedArray } from '@polygrad/compiler/shape/dtype';
 import { rowMajorStrides, type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { recover } from './late.ts';
-import { runs, stateOf } from './run.ts';
+import { stateOf } from './run.ts';
+import { runs } from './state.ts';
 import { engineFor } from './placement.ts';
 
 /** A new leaf with a copy of host data, on the engine that holds its dtype. */

@@ -10,7 +10,7 @@ import { createWebGpuEngine } from '@polygrad/backend-webgpu';
 import { createFaultyEngine, createReferenceEngine, createWrongEngine } from '@polygrad/testing';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Command, IEngine } from '../engine/engine.ts';
-import { runs } from '../runtime/run.ts';
+import { runs } from '../runtime/state.ts';
 import { wrongCompilers } from './fixtures/wrong-compilers.ts';
 import { selfTest, selfTestSync } from './self-test.ts';
 

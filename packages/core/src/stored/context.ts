@@ -1,6 +1,6 @@
 /** What a plan depends on besides its captured graph: the library, the engine and its capabilities. */
 import type { EngineCaps, IEngine } from '../engine/engine.ts';
-import { runs } from '../runtime/run.ts';
+import { runs } from '../runtime/state.ts';
 
 /** The library's version in plans: that of the packages, which a test compares. */
 export const version = '0.0.0';

@@ -6,7 +6,8 @@
  */
 import { loadFamilies } from '#families';
 import type { Logger } from '../engine/engine.ts';
-import { runs, stateOf } from '../runtime/run.ts';
+import { stateOf } from '../runtime/run.ts';
+import { runs } from '../runtime/state.ts';
 import { checkFields, type OptionRules } from '@polygrad/compiler/shape/options';
 import { ByteReader, Damaged } from './bytes.ts';
 import { portableContext, stampOf } from './context.ts';

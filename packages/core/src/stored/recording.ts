@@ -4,7 +4,7 @@
 import type { IEngine } from '../engine/engine.ts';
 import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
 import type { Plan } from '../planner/plan.ts';
-import { runs } from '../runtime/run.ts';
+import { runs } from '../runtime/state.ts';
 import { Choices, choicesOf } from '../tuning/choices.ts';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { checkFields } from '@polygrad/compiler/shape/options';

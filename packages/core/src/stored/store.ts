@@ -4,7 +4,7 @@
 
 import type { Logger } from '../engine/engine.ts';
 import type { MakePlan } from '../planner/plan.ts';
-import { runs } from '../runtime/run.ts';
+import { runs } from '../runtime/state.ts';
 
 /** Limits on what is kept and read. */
 export interface PlanLimits {
