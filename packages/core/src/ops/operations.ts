@@ -26,6 +26,7 @@ export * from './attention/attention.ts';
 export * from './convolution/convolution.ts';
 export * from './products/graph-convolution.ts';
 export * from './pooling/pooling.ts';
+export * from './pooling/max-unpooling.ts';
 export * from './pooling/adaptive-pooling.ts';
 export * from './images/resampling.ts';
 export * from './losses/loss.ts';
