@@ -1,5 +1,6 @@
 /** Axis and slice arguments: negative axes, lists of axes, the shapes they leave, and parts of axes. */
 import { ArgumentError, ShapeError, showShape } from './errors.ts';
+import { checkNames, type OptionNames } from './options.ts';
 import { isList, isPlain, say, shown, shownList } from './shown.ts';
 import { type Shape, sizeOf, whole } from './view.ts';
 
@@ -69,6 +70,49 @@ export function normalizeAxes(op: string, axis: number | readonly number[] | und
     }
   }
   return axes;
+}
+
+/** Axes and `keepDims` as options give them. */
+interface AxesOptions {
+  readonly axis?: number | readonly number[] | undefined;
+  readonly keepDims?: boolean | undefined;
+}
+
+/** The axes of a reduction. */
+export interface Axes {
+  /** Sorted, distinct, non-negative. */
+  readonly axes: number[];
+  readonly keepDims: boolean;
+}
+
+/** Reads an axis argument for a tensor of `rank` axes; `names` are those of all options. Throws ShapeError in the name of `op`. */
+export function readAxes<Options extends AxesOptions, const Text extends string>(
+  op: string,
+  argument: number | readonly number[] | Options | undefined,
+  rank: number,
+  names?: OptionNames<Options, Text>,
+): Axes {
+  if (typeof argument === 'object' && argument !== null && !isList(argument)) {
+    checkNames<unknown, string>(op, argument, names ?? 'axis keepDims?');
+    const { axis, keepDims } = argument as { axis?: number | readonly number[]; keepDims?: boolean };
+    return { axes: normalizeAxes(op, axis, rank), keepDims: keepDims ?? false };
+  }
+  return { axes: normalizeAxes(op, argument as number | readonly number[] | undefined, rank), keepDims: false };
+}
+
+/** Reads an argument that names one axis, by itself or as `{ axis }`; `names` are those of all options. */
+export function readAxis<Options extends { readonly axis?: number | undefined }, const Text extends string>(
+  op: string,
+  argument: number | Options | undefined,
+  fallback: number,
+  rank: number,
+  names?: OptionNames<Options, Text>,
+): number {
+  if (typeof argument !== 'number') checkNames<unknown, string>(op, argument, names ?? 'axis');
+  const axis = typeof argument === 'number' ? argument : (argument?.axis ?? fallback);
+  // A scalar counts as one element along one axis.
+  if (rank === 0 && (axis === 0 || axis === -1)) return 0;
+  return normalizeAxis(op, axis, rank);
 }
 
 /** The shape without `axes` (sorted). */

@@ -6,9 +6,9 @@ export type { State } from '@polygrad/compiler/codegen/lowering';
 export { usualLimits } from '../graph/state.ts';
 export { compileProgram } from '@polygrad/compiler/interpreter/compile';
 export { castPolicies } from '../precision/autocast.ts';
-export { readAxes, readAxis } from '../ops/reduction/axis-argument.ts';
-export { fromDevice, storageBytes, toDevice } from '../engine/pool.ts';
 export {
+  readAxes,
+  readAxis,
   checkCount,
   checkList,
   checkShape,
@@ -20,6 +20,7 @@ export {
   resolveShape,
   resolveSlices,
 } from '@polygrad/compiler/shape/axes';
+export { fromDevice, storageBytes, toDevice } from '../engine/pool.ts';
 export {
   sameShape,
   expandView,

@@ -10,7 +10,7 @@ import { noGrad } from '../../autodiff/custom-gradient.ts';
 import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
-import { checkList, checkOptions, keepAxes, normalizeAxis } from '@polygrad/compiler/shape/axes';
+import { checkList, checkOptions, keepAxes, normalizeAxis, readAxis } from '@polygrad/compiler/shape/axes';
 import type { DType } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { checkNames } from '@polygrad/compiler/shape/options';
@@ -24,7 +24,6 @@ import { inFloat32, widened } from '../elementwise/recording.ts';
 import { rsqrt } from '../elementwise/transcendental.ts';
 import { type Layout, readLayout } from '../images/image.ts';
 import { moveAxis, reshape } from '../movement/shape.ts';
-import { readAxis } from '../reduction/axis-argument.ts';
 import { sum } from '../reduction/reduction.ts';
 
 // Softmax and its relatives: exponentials normalised along one axis.

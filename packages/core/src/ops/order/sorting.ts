@@ -7,7 +7,7 @@
 import * as p from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
-import { checkList, keepAxes } from '@polygrad/compiler/shape/axes';
+import { checkList, keepAxes, readAxes, readAxis } from '@polygrad/compiler/shape/axes';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { shown } from '@polygrad/compiler/shape/options';
 import { isList, say } from '@polygrad/compiler/shape/shown';
@@ -15,7 +15,6 @@ import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperand } from '../../tensor/operand.ts';
 import type { AxisArgument, AxisOptions, Tensor, TensorLike } from '../../tensor/types.ts';
 import { elementsAt, orderOf } from '../indexing/index-argument.ts';
-import { readAxes, readAxis } from '../reduction/axis-argument.ts';
 
 /** Options of sort and argSort. */
 export interface SortOptions {

@@ -16,7 +16,7 @@ import { exp } from '../elementwise/transcendental.ts';
 import { less } from '../elementwise/logic.ts';
 import { floatPair, inFloat32, where, widened } from '../elementwise/recording.ts';
 import { expand, unsqueeze } from '../movement/shape.ts';
-import { readAxis } from '../reduction/axis-argument.ts';
+import { readAxis } from '@polygrad/compiler/shape/axes';
 import { norm, sum } from '../reduction/reduction.ts';
 
 /** Axis of the components where none is named: 1, as PyTorch has it, and the only one of a vector. */

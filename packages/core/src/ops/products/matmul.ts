@@ -6,7 +6,7 @@ import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
-import { checkList, normalizeAxes, normalizeAxis } from '@polygrad/compiler/shape/axes';
+import { checkList, normalizeAxes, normalizeAxis, readAxis } from '@polygrad/compiler/shape/axes';
 import type { DType } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { checkNames } from '@polygrad/compiler/shape/options';
@@ -20,7 +20,6 @@ import type { Tensor, TensorLike } from '../../tensor/types.ts';
 import { add, mul } from '../elementwise/arithmetic.ts';
 import { widened } from '../elementwise/recording.ts';
 import type { OneAxis } from '../normalization/normalization.ts';
-import { readAxis } from '../reduction/axis-argument.ts';
 import { matmulNode, range } from './matrices.ts';
 
 /**

@@ -7,7 +7,7 @@
 import type { Node } from '../../graph/node.ts';
 import { argReduce as argReduceNode, cast, constant, reduce, reshape, stopGradient } from '../../graph/primitives.ts';
 import { beginOp, compose, opName } from '../../graph/scope.ts';
-import { keepAxes } from '@polygrad/compiler/shape/axes';
+import { keepAxes, type Axes, readAxes } from '@polygrad/compiler/shape/axes';
 import { isFloat } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { type OptionNames, shown } from '@polygrad/compiler/shape/options';
@@ -19,7 +19,6 @@ import { abs, add, cast as castTo, div, mul, pow, square, sub } from '../element
 import { equal, isFinite as areFinite, isNaN as areNaN, logicalAnd, logicalNot } from '../elementwise/logic.ts';
 import { inFloat32, sumDType, where } from '../elementwise/recording.ts';
 import { exp, log, sqrt } from '../elementwise/transcendental.ts';
-import { type Axes, readAxes } from './axis-argument.ts';
 
 /** Puts axes of size 1 back if asked for. */
 function withKept(reduced: Node, x: Node, { axes, keepDims }: Axes): Node {
