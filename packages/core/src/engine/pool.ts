@@ -7,7 +7,7 @@
  */
 import type { Node, NodeStorage, StorageBuffer } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
-import type { EngineBuffer, IEngine } from './engine.ts';
+import type { Binding, Command, EngineBuffer, IEngine } from './engine.ts';
 import { DeviceError, type DeviceLostError, OutOfMemoryError } from './errors.ts';
 import { type DType, dtypeInfo, type TypedArray } from '@polygrad/compiler/shape/dtype';
 import { hostArrays } from '@polygrad/compiler/shape/host';
@@ -334,4 +334,19 @@ export function received(engine: IEngine, dtype: DType, bytes: Uint8Array, lengt
   const asked = length * storageBytes(engine, dtype);
   if (bytes.byteLength !== asked) throw DeviceError.ofSize(engine.name, 'a read', asked, bytes.byteLength);
   return fromDevice(engine, dtype, bytes, length);
+}
+
+/** Starts a batch on an engine. */
+export function submit(engine: IEngine, commands: readonly Command[]): void {
+  engine.submit(commands);
+}
+
+type Read<T> = (engine: IEngine, from: Binding, into: Uint8Array) => T;
+
+/** How plans, and bytes of tensors, reach engines: all go through these, so a profile replaces them to listen. */
+export class EngineCalls {
+  submit: typeof submit = submit;
+  upload: (engine: IEngine, to: Binding, data: ArrayBufferView) => void = (engine, to, data) => engine.upload(to, data);
+  download: Read<Promise<Uint8Array>> = (engine, from, into) => engine.download(from, into);
+  downloadSync: Read<Uint8Array> = (engine, from, into) => engine.downloadSync!(from, into);
 }

@@ -15,7 +15,8 @@ import { checkNames, checkFunction, shown } from '@polygrad/compiler/shape/optio
 import { say } from '@polygrad/compiler/shape/shown';
 import { queue } from './queue.ts';
 import { flush, stats } from './runtime.ts';
-import { runs, submit } from './state.ts';
+import { submit } from '../engine/pool.ts';
+import { runs } from './state.ts';
 import { showAs } from '@polygrad/compiler/shape/shown-as';
 
 /** One kernel of a batch, in the order of submission. `program`, `transforms` and `source` are not enumerable. */

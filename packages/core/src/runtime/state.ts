@@ -4,8 +4,8 @@
  * run.ts makes the state of an engine, and users of an engine update its counts; placement/ has the placer.
  */
 import { usualLogger } from '#inspection';
-import type { Binding, Command, IEngine, Logger } from '../engine/engine.ts';
-import type { BufferPool } from '../engine/pool.ts';
+import type { IEngine, Logger } from '../engine/engine.ts';
+import { type BufferPool, EngineCalls } from '../engine/pool.ts';
 import type { Node } from '../graph/node.ts';
 import type { PlanCache } from '../planner/capture/cache.ts';
 import { CapturedGraph, type CaptureOptions } from '../planner/capture/captured-graph.ts';
@@ -85,30 +85,16 @@ export interface Placer {
   engineOf(node: Node): IEngine | null;
 }
 
-/** Starts a batch on an engine. */
-export function submit(engine: IEngine, commands: readonly Command[]): void {
-  engine.submit(commands);
-}
-
 /** Makes a plan with the planner that the engine brought. */
 export const planByEngine: MakePlan = (captured, options, sized) =>
   options.engine.caps.lowering.planner.makePlan(captured, options, sized);
 
-type Read<T> = (engine: IEngine, from: Binding, into: Uint8Array) => T;
-
 /** The state of a runtime (runtime.ts) that belongs to this file: all but the queue of flushes and the copies. */
-export class RunState {
+export class RunState extends EngineCalls {
   readonly captured: CapturedGraph = new CapturedGraph();
   readonly engines: WeakMap<IEngine, EngineState> = new WeakMap();
   /** The state of the engine used last. */
   last: EngineState | null = null;
-  /** Starts a batch: all commands of plans go to engines through it, so a profile replaces it to listen. */
-  submit: typeof submit = submit;
-  /** The same for bytes that go to engines. */
-  upload: (engine: IEngine, to: Binding, data: ArrayBufferView) => void = (engine, to, data) => engine.upload(to, data);
-  /** The same for bytes that come from them, later or at once. */
-  download: Read<Promise<Uint8Array>> = (engine, from, into) => engine.download(from, into);
-  downloadSync: Read<Uint8Array> = (engine, from, into) => engine.downloadSync!(from, into);
   /** Null where the current engine computes all it can. */
   placer: Placer | null = null;
   /** Code that is being loaded, and nodes that need it: work that builds on those is not planned before. */
