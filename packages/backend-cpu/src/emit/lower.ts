@@ -7,14 +7,7 @@
  */
 import { findRareSides, operandsOf, type RareSide, unrollFactor } from '@polygrad/core/engine/shaping';
 import { endsOf, type KNode, type KNodeOf, type Program, type Uses, usesOf } from '@polygrad/core/kernel/ir';
-import {
-  findRuns,
-  isGather,
-  lanesOfPart,
-  pickColumn,
-  pickWindows,
-  type RunPlace,
-} from '@polygrad/core/kernel/emitters';
+import { findRuns, isGather, lanesOfPart, pickColumn, pickWindows, type RunPlace } from '@polygrad/core/kernel/windows';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
 import { Addresses, type LoopVar } from './address.ts';

@@ -2,7 +2,7 @@
  * LOAD, STORE and ATOMIC: pointers of memory objects, storage forms of dtypes, registers of the IR, gates.
  */
 import type { KNode, KNodeOf } from '@polygrad/core/kernel/ir';
-import type { SquareColumn, Pick, Run, Window } from '@polygrad/core/kernel/emitters';
+import type { SquareColumn, Pick, Run, Window } from '@polygrad/core/kernel/windows';
 import * as S from '../asm/simd.ts';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
