@@ -336,17 +336,21 @@ export function received(engine: IEngine, dtype: DType, bytes: Uint8Array, lengt
   return fromDevice(engine, dtype, bytes, length);
 }
 
-/** Starts a batch on an engine. */
-export function submit(engine: IEngine, commands: readonly Command[]): void {
-  engine.submit(commands);
-}
-
-type Read<T> = (engine: IEngine, from: Binding, into: Uint8Array) => T;
-
-/** How plans, and bytes of tensors, reach engines: all go through these, so a profile replaces them to listen. */
+/** How plans, and bytes of tensors, reach engines: all go through these, so a profile replaces them to listen. None uses `this`. */
 export class EngineCalls {
-  submit: typeof submit = submit;
-  upload: (engine: IEngine, to: Binding, data: ArrayBufferView) => void = (engine, to, data) => engine.upload(to, data);
-  download: Read<Promise<Uint8Array>> = (engine, from, into) => engine.download(from, into);
-  downloadSync: Read<Uint8Array> = (engine, from, into) => engine.downloadSync!(from, into);
+  submit(engine: IEngine, commands: readonly Command[]): void {
+    engine.submit(commands);
+  }
+
+  upload(engine: IEngine, to: Binding, data: ArrayBufferView): void {
+    engine.upload(to, data);
+  }
+
+  download(engine: IEngine, from: Binding, into: Uint8Array): Promise<Uint8Array> {
+    return engine.download(from, into);
+  }
+
+  downloadSync(engine: IEngine, from: Binding, into: Uint8Array): Uint8Array {
+    return engine.downloadSync!(from, into);
+  }
 }

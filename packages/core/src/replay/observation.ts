@@ -2,7 +2,7 @@
  * Observes one call of a compiled function and makes its script. In: events of the library while the function runs
  * (graph/state.ts), plans and allocations. Out: a Script; or, for a call that a script cannot repeat, the reason.
  */
-import type { Binding, Command, EngineBuffer, IEngine } from '../engine/engine.ts';
+import type { Binding, Command, IEngine } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
 import { rangeOf } from '../graph/known-range.ts';
 import { type KnownRange, type Observer, graph } from '../graph/state.ts';
@@ -26,7 +26,6 @@ import {
   type Decision,
   type Effect,
   type Flushed,
-  type Fresh,
   type Input,
   type Made,
   type Place,
@@ -39,13 +38,7 @@ import {
   type Upload,
   knownValue,
 } from './script.ts';
-
-/** Which slot a buffer is, and where the slot begins in it. */
-interface SlotAddress {
-  readonly slot: number;
-  /** Bytes of the buffer before the slot's offset 0. */
-  readonly base: number;
-}
+import { Renumbering, Slots } from './slots.ts';
 
 /** Most commands of a script: they are submitted together, so that all run or none. */
 const mostSteps = 8192;
@@ -96,9 +89,7 @@ export class Observation extends Watch implements Observer {
   readonly #made: TrackedHandle[] = [];
   readonly #assigned = new Set<TrackedHandle>();
   readonly #uploads: { readonly buffer: PoolBuffer; readonly leaf: Node; readonly data: TypedArray }[] = [];
-  readonly #fresh: Fresh[] = [];
-  readonly #spots = new Map<EngineBuffer, SlotAddress>();
-  readonly #buffers = new Map<PoolBuffer, SlotAddress>();
+  readonly #slots = new Slots();
   readonly #steps: Step[] = [];
   readonly #flushed: Flushed[] = [];
   readonly #held: KernelEntry[] = [];
@@ -178,7 +169,7 @@ export class Observation extends Watch implements Observer {
     const unit = this.#state.elementBytes[dtypeInfo[node.dtype].id]!;
     const offset = storage.view.offset * unit;
     const slot = this.#inputs.length;
-    const first = this.#buffers.get(buffer);
+    const first = this.#slots.of(buffer);
     const { shape, dtype, requiresGrad } = node;
     const { strides } = storage.view;
     const shift = first === undefined ? 0 : offset - first.base;
@@ -198,7 +189,7 @@ export class Observation extends Watch implements Observer {
     };
     this.#inputs.push(input);
     this.#byNode.set(node, input);
-    if (first === undefined) this.#lies(buffer, { slot, base: offset });
+    if (first === undefined) this.#slots.add(buffer, { slot, base: offset });
   }
 
   /** Why a value cannot be an input of a script. */
@@ -208,11 +199,6 @@ export class Observation extends Watch implements Observer {
     if ((storage.buffer as PoolBuffer).pool !== this.#state.pool) return 'it uses a tensor on another engine';
     if (requiresGrad && !isLeaf(node)) return 'it uses a tensor from outside that has a history of gradients';
     return slot === null || slot.grad === null ? null : 'backward() finds gradients that are there already';
-  }
-
-  #lies(buffer: PoolBuffer, spot: SlotAddress): void {
-    this.#buffers.set(buffer, spot);
-    this.#spots.set(buffer.memory, spot);
   }
 
   made(handle: TrackedHandle): void {
@@ -287,9 +273,7 @@ export class Observation extends Watch implements Observer {
 
   alloc(counted: StorageBuffer): void {
     const buffer = counted as PoolBuffer;
-    if (buffer.pool !== this.#state.pool) return;
-    const { bytes, classIndex } = buffer;
-    this.#lies(buffer, { slot: -this.#fresh.push({ bytes, sizeClass: classIndex }), base: 0 });
+    if (buffer.pool === this.#state.pool) this.#slots.addFresh(buffer);
   }
 
   plan(found: unknown, graphOf: unknown): void {
@@ -304,7 +288,7 @@ export class Observation extends Watch implements Observer {
     for (let i = 0; i < captured.leaves.length; i++) {
       const node = nodes[captured.leaves.data[i]!]!;
       const { buffer, view } = captured.storageOf(node);
-      const spot = this.#buffers.get(buffer as PoolBuffer);
+      const spot = this.#slots.of(buffer as PoolBuffer);
       const isInput = spot !== undefined && spot.slot >= 0;
       const bytes = view.offset * this.#state.elementBytes[dtypeInfo[node.dtype].id]!;
       leaves.push(isInput ? spot.slot : -1, isInput ? bytes - spot.base : 0);
@@ -313,7 +297,7 @@ export class Observation extends Watch implements Observer {
     this.#flushed.push({ key: key.data.slice(0, key.length), kernels, sizes, leaves, scalars });
     for (const { donor } of plan.buffers) {
       if (donor < 0) continue;
-      const spot = this.#buffers.get(nodes[donor]!.storage!.buffer as PoolBuffer);
+      const spot = this.#slots.of(nodes[donor]!.storage!.buffer as PoolBuffer);
       if (spot !== undefined && spot.slot >= 0) this.#inputs[spot.slot]!.written = true;
     }
     this.#state.kernelCache.take(kernels);
@@ -327,11 +311,11 @@ export class Observation extends Watch implements Observer {
     else for (const command of commands) this.#steps.push(this.#step(command));
   }
 
-  #place({ buffer, offset, bytes }: Binding): Place {
-    const spot = this.#spots.get(buffer);
-    if (spot !== undefined) return { slot: spot.slot, offset: offset - spot.base, bytes };
+  #place(binding: Binding): Place {
+    const place = this.#slots.placeOf(binding);
+    if (place !== null) return place;
     this.#fail('it computes from memory that no tensor names');
-    return { slot: 0, offset, bytes };
+    return { slot: 0, offset: binding.offset, bytes: binding.bytes };
   }
 
   #step(command: Command): Step {
@@ -392,28 +376,29 @@ export class Observation extends Watch implements Observer {
       return at;
     });
     for (const handle of this.#made) if (!handle.disposed && !returned.has(handle)) this.#fail(keeps);
-    const assigned = this.#assignments();
+    const renumbering = new Renumbering(
+      this.#slots,
+      this.#inputs.length,
+      this.#uploads.map(({ buffer }) => buffer),
+    );
+    const assigned = this.#assignments(renumbering);
     if (this.reason !== null) return null;
     const state = this.#state;
-    const isWithoutData = this.#uploads.length === 0;
-    const steps = this.#renumbered();
-    const placed = isWithoutData ? made : made.map((one) => ({ ...one, slot: this.#slotOf(one.slot) }));
-    const fresh = isWithoutData ? this.#fresh : this.#fresh.map((one, i) => (this.#slotOf(-1 - i) < 0 ? one : null));
     return {
       state,
       forgotten: this.#forgotten,
       tracked: this.#tracked,
       inputs: this.#inputs,
       uploads: this.#takeUploads(),
-      fresh,
-      steps,
+      fresh: renumbering.fresh(this.#slots.fresh),
+      steps: renumbering.steps(this.#steps),
       flushed: this.#flushed,
       live: this.#numbers.live,
       effects: this.#effects,
       decisions: this.decisions,
       draws: this.#draws.count,
       assigned,
-      made: placed,
+      made: made.map((one) => ({ ...one, slot: renumbering.slot(one.slot) })),
       result: template,
       flushes: state.flushes - this.#flushes,
       kernels: state.kernels - this.#kernels,
@@ -458,18 +443,13 @@ export class Observation extends Watch implements Observer {
   }
 
   #storageOf(node: Node): Storage {
-    const { storage } = node;
-    const spot = storage === null ? undefined : this.#buffers.get(storage.buffer as PoolBuffer);
-    if (storage === null || spot === undefined) {
-      this.#fail('a result is not computed');
-      return { slot: 0, offset: 0, strides: [] };
-    }
-    const unit = this.#state.elementBytes[dtypeInfo[node.dtype].id]!;
-    const { strides, offset } = storage.view;
-    return { slot: spot.slot, offset: offset - spot.base / unit, strides };
+    const storage = this.#slots.storageOf(node, this.#state.elementBytes);
+    if (storage !== null) return storage;
+    this.#fail('a result is not computed');
+    return { slot: 0, offset: 0, strides: [] };
   }
 
-  #assignments(): Assigned[] {
+  #assignments(renumbering: Renumbering): Assigned[] {
     const found: Assigned[] = [];
     for (let at = 0; at < this.#inputs.length; at++) {
       const input = this.#inputs[at]!;
@@ -481,7 +461,7 @@ export class Observation extends Watch implements Observer {
         if (source > 0 && sources.findIndex((one) => one.handle === handle) < source) continue;
         const { slot, offset, strides } = this.#storageOf(node);
         const inPlace = written && slot === at && offset === 0 && names === 1;
-        found.push({ slot: this.#slotOf(slot), offset, strides, input: at, source, inPlace });
+        found.push({ slot: renumbering.slot(slot), offset, strides, input: at, source, inPlace });
       }
     }
     // Memory that is overwritten must be that of an assigned tensor, or a handle would still name the old value.
@@ -494,23 +474,6 @@ export class Observation extends Watch implements Observer {
         this.#fail('it overwrites a tensor in a way that cannot be repeated');
     }
     return found;
-  }
-
-  /** The slot without uploads, whose memory was counted as fresh when it was allocated. */
-  #slotOf(slot: number): number {
-    if (slot >= 0) return slot;
-    const at = this.#uploads.findIndex(({ buffer }) => this.#buffers.get(buffer)?.slot === slot);
-    return at < 0 ? slot : this.#inputs.length + at;
-  }
-
-  #renumbered(): readonly Step[] {
-    if (this.#uploads.length === 0) return this.#steps;
-    const place = (p: Place): Place => ({ ...p, slot: this.#slotOf(p.slot) });
-    return this.#steps.map((step): Step => {
-      if (step.kind === 'dispatch') return { ...step, bindings: step.bindings.map(place) };
-      if (step.kind === 'fill') return { ...step, to: place(step.to) };
-      return { ...step, from: place(step.from), to: place(step.to) };
-    });
   }
 
   /** The uploaded host data, as tensors that belong to the script. */

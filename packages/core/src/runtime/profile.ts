@@ -15,7 +15,7 @@ import { checkNames, checkFunction, shown } from '@polygrad/compiler/shape/optio
 import { say } from '@polygrad/compiler/shape/shown';
 import { queue } from './queue.ts';
 import { flush, stats } from './runtime.ts';
-import { submit } from '../engine/pool.ts';
+import { EngineCalls } from '../engine/pool.ts';
 import { runs } from './state.ts';
 import { showAs } from '@polygrad/compiler/shape/shown-as';
 
@@ -205,6 +205,7 @@ function traceOf(
 export async function profile<T>(body: () => T | Promise<T>, options: ProfileOptions = {}): Promise<Profile<T>> {
   checkNames('profile', options, 'sources?');
   checkFunction('profile', body);
+  const { submit } = EngineCalls.prototype;
   if (runs.submit !== submit)
     throw new ArgumentError('profile', 'a profile is running already; end it before the next one: they do not nest');
   flush();
