@@ -60,12 +60,12 @@ const lateFactor = 8;
 const alone: Shares = { chunk: 0, most: 0, patience: 0 };
 
 /** A rough time on one thread. */
-export function estimateNs(cost: Program['cost'], groups: number): number {
+function estimateNs(cost: Program['cost'], groups: number): number {
   return groups * (cost.flops / flopsPerNs + cost.bytes / bytesPerNs);
 }
 
 /** How to share work of so many estimated nanoseconds. */
-export function sharesOf(estimate: number, groups: number, threads: number): Shares {
+function sharesOf(estimate: number, groups: number, threads: number): Shares {
   if (threads === 1 || groups < 2 || estimate < aloneBelowNs) return alone;
   const chunks = Math.min(groups, threads * chunksPerThread, Math.max(threads, Math.floor(estimate / chunkNs)));
   const most = Math.max(1, Math.floor((shareNs * chunks) / estimate));

@@ -88,7 +88,7 @@ export interface Addon {
 }
 
 /** The environment variable that names the driver to open instead of the system's: another one, or the simulated one of tests. */
-export const driverVariable = 'POLYGRAD_CUDA_DRIVER';
+const driverVariable = 'POLYGRAD_CUDA_DRIVER';
 
 /** The environment variable that names another binary of the addon, such as one compiled for AddressSanitizer. */
 export const addonVariable = 'POLYGRAD_CUDA_ADDON';

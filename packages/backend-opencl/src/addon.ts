@@ -72,7 +72,7 @@ export interface Addon {
 }
 
 /** The environment variable that names the OpenCL library to open instead of the system's ICD loader. */
-export const libraryVariable = 'POLYGRAD_OPENCL_LIBRARY';
+const libraryVariable = 'POLYGRAD_OPENCL_LIBRARY';
 
 /** The environment variable that names another binary of the addon, such as one compiled for AddressSanitizer. */
 export const addonVariable = 'POLYGRAD_OPENCL_ADDON';

@@ -3,7 +3,7 @@ import { AddonLibrary } from '@polygrad/addon';
 import type { Addon, Driver } from './addon.ts';
 
 /** The environment variable that names the library to open instead of the installed one. */
-export const clblastVariable = 'POLYGRAD_CLBLAST_LIBRARY';
+const clblastVariable = 'POLYGRAD_CLBLAST_LIBRARY';
 
 /** CLBlast for an engine: `doubles`: the device has float64; `lock`: a file to lock while it compiles, or ''. */
 export function clblast(driver: Driver, open: () => string, doubles: boolean, lock: string = ''): AddonLibrary {

@@ -137,7 +137,7 @@ function halfBits(value: number, digits: number, least: number, infinity: number
 }
 
 /** The bits of a 16-bit float. */
-export function halfText(dtype: 'float16' | 'bfloat16', value: number): string {
+function halfText(dtype: 'float16' | 'bfloat16', value: number): string {
   return `0x${(dtype === 'float16' ? halfBits(value, 10, -14, 0x7c00) : halfBits(value, 7, -126, 0x7f80)).toString(16)}`;
 }
 

@@ -38,7 +38,7 @@ interface Surroundings {
 const here = globalThis as unknown as Surroundings;
 
 /** False in pages of Electron, which have Node's modules, but its threads do not start there and nothing may block. */
-export const isNode: boolean =
+const isNode: boolean =
   typeof here.process?.versions?.node === 'string' && !/^(renderer|worker)$/.test(here.process.type ?? '');
 
 /** A module of Node, or undefined elsewhere (and on Node before 20.16). */

@@ -15,7 +15,7 @@ const startMs = 10_000;
 let started: number[] = [];
 
 /** Threads that may be started now; Infinity where there is no limit, or none that can be read. */
-export function roomForThreads(): number {
+function roomForThreads(): number {
   const files = nodeModule('node:fs');
   if (files === undefined) return Number.POSITIVE_INFINITY;
   try {

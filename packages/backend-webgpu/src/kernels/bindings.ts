@@ -37,6 +37,6 @@ export class BindGroups {
 }
 
 /** WebGPU binds multiples of four bytes and never none; buffers have the room. */
-export function bindingSize(bytes: number): number {
+function bindingSize(bytes: number): number {
   return Math.max(4, Math.ceil(bytes / 4) * 4);
 }

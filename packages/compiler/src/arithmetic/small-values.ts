@@ -285,7 +285,7 @@ function carried(e: Exprs, x: KNode, digits: number): KNode {
 }
 
 /** The float32 that 16 bits (the low ones of a uint32, the others zero) represent. `ieee`: float32 keeps denormal numbers. */
-export function decodeSmallFloat(e: Exprs, dtype: SmallFloat, bits: KNode, ieee: boolean): KNode {
+function decodeSmallFloat(e: Exprs, dtype: SmallFloat, bits: KNode, ieee: boolean): KNode {
   if (dtype === 'bfloat16') return floatOf(e, e.shl(bits, 16));
   if (ieee) {
     // Sign, exponent and fraction moved into place; the product corrects the exponent, also of subnormals.
@@ -317,7 +317,7 @@ export type Origin = 'sum' | 'result' | 'any';
  * The bits (in the low half of a uint32) of the value of the dtype nearest to a float32. `ieee`: float32 keeps denormal numbers, sums
  * are not reassociated.
  */
-export function encodeSmallFloat(e: Exprs, dtype: SmallFloat, x: KNode, origin: Origin, ieee: boolean): KNode {
+function encodeSmallFloat(e: Exprs, dtype: SmallFloat, x: KNode, origin: Origin, ieee: boolean): KNode {
   const bits = bitsOf(e, x);
   const size = e.and(bits, 0x7fffffff);
   const notANumber = (): KNode => above(e, size, infinity);
@@ -362,7 +362,7 @@ function finite(e: Exprs, rounded: KNode): KNode {
  * The float32 of the value of the dtype nearest to a float32: `decode(encode(x))`, except that NaN may keep its sign and digits of the
  * dtype.
  */
-export function roundSmallFloat(e: Exprs, dtype: SmallFloat, x: KNode, origin: Origin, ieee: boolean): KNode {
+function roundSmallFloat(e: Exprs, dtype: SmallFloat, x: KNode, origin: Origin, ieee: boolean): KNode {
   const bits = bitsOf(e, x);
   if (dtype === 'bfloat16') {
     const rounded = e.and(carried(e, bits, 16), 0xffff0000);
@@ -390,7 +390,7 @@ export function roundSmallFloat(e: Exprs, dtype: SmallFloat, x: KNode, origin: O
  * A float64 truncated to float32, with the last bit set if something was cut off ("round to odd"): rounding that to 16 bits equals
  * rounding the float64 once.
  */
-export function roundToOdd(e: Exprs, x: KNode): KNode {
+function roundToOdd(e: Exprs, x: KNode): KNode {
   const near = e.cast(x, 'float32');
   const back = e.cast(near, 'float64');
   const size = (y: KNode): KNode => e.where(e.lt(y, 0), e.neg(y), y);
@@ -404,7 +404,7 @@ export function roundToOdd(e: Exprs, x: KNode): KNode {
  * A large integer whose lowest bits are gathered into one, so that its conversion to float32 (from 64 bits: to float64) is exact: rounding
  * that to 16 bits equals rounding the integer once.
  */
-export function gatherLowBits(e: Exprs, x: KNode): KNode {
+function gatherLowBits(e: Exprs, x: KNode): KNode {
   const dtype = x.dtype as 'int32' | 'uint32' | 'int64' | 'uint64';
   const [digits, gathered] = dtype.endsWith('64') ? [53n, 12n] : [24n, 9n];
   const low = e.and(x, (1n << gathered) - 1n);

@@ -38,7 +38,7 @@ export function linearAccess(value: KNode): LinearAccess | null {
 }
 
 /** The same for any index. */
-export function linearPosition(memory: KNode, index: KNode): LinearAccess | null {
+function linearPosition(memory: KNode, index: KNode): LinearAccess | null {
   const { terms, coefs, offset } = linearOf(index);
   const strides = new Map<Range, number>();
   for (let i = 0; i < terms.length; i++) {
@@ -62,7 +62,7 @@ export interface Axis {
  * The axes of a factor, outermost in memory first where that can be seen. An axis with several members always has one of
  * step 1 or -1, so that every position is a value of the factor with that range alone (`representative`).
  */
-export function domainOf(value: KNode, free: FreeRanges): Axis[] {
+function domainOf(value: KNode, free: FreeRanges): Axis[] {
   const forms = indexForms([value]);
   const ranges = [...free.of(value)];
   const groups: Range[][] = [];

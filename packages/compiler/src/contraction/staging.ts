@@ -170,7 +170,7 @@ export function collide(bytes: number, streams: number): boolean {
 }
 
 /** The least pitch of at least `size` elements whose first multiples do not collide; small pitches are unchanged. */
-export function spreadPitch(size: number, elementBytes: number): number {
+function spreadPitch(size: number, elementBytes: number): number {
   let pitch = size;
   while (pitch * elementBytes >= 512 && collide(pitch * elementBytes, 9)) pitch += lineBytes / elementBytes;
   return pitch;

@@ -90,7 +90,7 @@ function inBlocks(e: Exprs, { arg: { extent } }: Range, most: number): Blocks {
 }
 
 /** Stores sums with columns contiguous; the second dispatch goes through group memory where the results are not contiguous along columns. */
-export function transposedWorkspace(
+function transposedWorkspace(
   c: Contraction,
   e: Exprs,
   assembly: Assembly,

@@ -20,7 +20,7 @@ import { KernelShared, type Run } from './memory.ts';
 import { choose, type KernelOperand, KernelValue, operandOf, type Scope, weakOf } from './value.ts';
 
 /** Bytes of group memory that a kernel may ask for: WebGPU's default limit, the least of all engines. */
-export const mostShared = 16384;
+const mostShared = 16384;
 
 /** Combinations of one value per thread. */
 export type KernelCombining = 'sum' | 'prod' | 'max' | 'min';

@@ -13,7 +13,7 @@ import { type Handle, keepsHistory, type Node } from './node.ts';
 // The nodes below some roots, sources before users. Realised nodes count as leaves, even if they keep history.
 
 /** The nodes that a user gives as roots, as tensors or nodes. Throws ArgumentError in the name of `op`. */
-export function rootNodes(op: string, roots: readonly (Node | Handle)[]): Node[] {
+function rootNodes(op: string, roots: readonly (Node | Handle)[]): Node[] {
   const bad = (value: unknown): never => {
     throw new ArgumentError(op, say`bad roots: ${shown(value)}; must be a list of tensors, such as [loss]`);
   };

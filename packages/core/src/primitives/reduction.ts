@@ -107,7 +107,7 @@ export const reductions: Family<Reduction> = {
 };
 
 /** True at the winner of each result, whose positions are those of `argReduce`. */
-export function isWinner(x: Node, winners: Node, axes: readonly number[]): Node {
+function isWinner(x: Node, winners: Node, axes: readonly number[]): Node {
   // Positions are computed axis by axis, not along a merged axis: for that the windows of a pooling would have to be copied.
   const winner = p.reshape(winners, keepAxes(x.shape, axes));
   let position: Node | null = null;

@@ -313,7 +313,7 @@ class Run {
 }
 
 /** A kernel of a profile. */
-export function kernelRun(figures: Figures, program: Program, source: KernelSource | null): KernelRun {
+function kernelRun(figures: Figures, program: Program, source: KernelSource | null): KernelRun {
   return new Run(figures, program, source) as unknown as KernelRun;
 }
 

@@ -23,7 +23,7 @@ import { goneError, isGone } from './placement.ts';
 import { upload } from './upload.ts';
 
 /** Makes copies from now on: of tensors given to `protectHandles`, and of those of a training if the policy says `shadow`. */
-export function keepCopies(): void {
+function keepCopies(): void {
   copies.keeper = keeper;
 }
 

@@ -151,10 +151,6 @@ export class ByteReader {
     return this.list(() => this.int());
   }
 
-  uints(): number[] {
-    return this.list(() => this.uint());
-  }
-
   float(): number {
     floatBytes.set(this.raw(8));
     return float[0]!;

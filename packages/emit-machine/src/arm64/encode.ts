@@ -38,7 +38,7 @@ function bitsOf({ kind, at }: Operand, value: number, size: number): number {
 }
 
 /** The part of an instruction that does not depend on its position. */
-export function wordOf(row: Row, size: number, places: readonly Place[]): number {
+function wordOf(row: Row, size: number, places: readonly Place[]): number {
   let word = row.code | (row.sized && size === 8 ? 0x80000000 : 0);
   row.operands.forEach((o, i) => {
     const p = places[i]!;

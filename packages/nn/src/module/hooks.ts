@@ -6,11 +6,6 @@
 import { checkFits, checkFunction } from '../errors.ts';
 import { type AnyModule, checkModule, type Module } from './module.ts';
 
-/** Arguments of a module's forward. */
-export type InputsOf<M extends AnyModule> = Parameters<M['forward']>;
-/** Result of a module's forward. */
-export type OutputOf<M extends AnyModule> = ReturnType<M['forward']>;
-
 type Forward = (...inputs: unknown[]) => unknown;
 
 interface Hooks {

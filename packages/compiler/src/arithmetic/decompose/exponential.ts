@@ -53,7 +53,7 @@ export function reduce(m: FloatMath, x: KNode): Reduced {
 }
 
 /** n and r alone; `plus` as in `wholeProduct`. */
-export function reduceRoughly(m: FloatMath, x: KNode, plus: number): { readonly n: Whole; readonly r: KNode } {
+function reduceRoughly(m: FloatMath, x: KNode, plus: number): { readonly n: Whole; readonly r: KNode } {
   const { n, near } = split(m, x, plus);
   return { n, r: m.muladd(n.value, -lowOf(m), near) };
 }
@@ -69,7 +69,7 @@ function lowOf(m: FloatMath): number {
 }
 
 /** e^r - 1 to about one unit. */
-export function expm1Small(m: FloatMath, r: KNode): KNode {
+function expm1Small(m: FloatMath, r: KNode): KNode {
   return m.muladd(m.mul(r, r), m.poly(r, m.pick(EXP)), r);
 }
 
@@ -79,7 +79,7 @@ function expSmall(m: FloatMath, r: KNode): KNode {
 }
 
 /** e^(r + lost) - 1 in two parts. */
-export function expm1Parts(m: FloatMath, { r, lost }: Reduced): { readonly high: KNode; readonly low: KNode } {
+function expm1Parts(m: FloatMath, { r, lost }: Reduced): { readonly high: KNode; readonly low: KNode } {
   const square = m.mul(r, r);
   const cube = m.mul(m.mul(square, r), m.poly(r, m.pick(EXPM1)));
   const tail = m.add(m.mul(square, 0.5), m.add(cube, lost));
@@ -104,7 +104,7 @@ export function exp(m: FloatMath, x: KNode): KNode {
 }
 
 /** 2^(r + lost) for |r| <= 1/2. */
-export function exp2Small(m: FloatMath, r: KNode, lost: KNode | null): KNode {
+function exp2Small(m: FloatMath, r: KNode, lost: KNode | null): KNode {
   const bend = m.mul(r, m.poly(r, m.pick(EXP2)));
   return m.add(m.add(r, lost === null ? bend : m.add(bend, m.mul(lost, Math.LN2))), 1);
 }

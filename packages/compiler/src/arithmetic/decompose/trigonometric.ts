@@ -60,7 +60,7 @@ function total(w: FloatMath, terms: readonly KNode[]): KNode {
 }
 
 /** A float32 angle given as float64: 7 pieces of 29 bits reach from 2^127 down to what the last place can show. */
-export function turnsOfSingle(w: Math64, a: KNode): Turns {
+function turnsOfSingle(w: Math64, a: KNode): Turns {
   const products = Array.from({ length: 7 }, (_, i) => {
     const p = w.mul(a, twoOverPiDigits(1 + 29 * i, 29) * 2 ** (-29 * (i + 1)));
     return i > 4 ? p : i > 2 ? smallModulo4(w, p) : modulo4(w, p);
@@ -76,7 +76,7 @@ const QUARTER_TURN = [1.5707963109016418, 1.5893254773528196e-8] as const;
 const FEW_TURNS = 2 ** 22;
 
 /** The same for angles below 2^22, by subtracting a multiple in parts (J. Hart and W. J. Cody). */
-export function fewTurnsOfSingle(w: Math64, a: KNode): Turns {
+function fewTurnsOfSingle(w: Math64, a: KNode): Turns {
   const quarter = w.nearest(w.mul(a, 2 / Math.PI));
   return { quarter, rest: w.muladd(quarter, -QUARTER_TURN[1], w.muladd(quarter, -QUARTER_TURN[0], a)) };
 }
@@ -92,7 +92,7 @@ export function bySize(m: Math32, w: Math64, a: KNode, f: (turns: Turns) => KNod
 }
 
 /** Turns of a float32 angle in float32 numbers. */
-export function angleOf(m: Math32, wide: Math64, { quarter, rest }: Turns): Angle {
+function angleOf(m: Math32, wide: Math64, { quarter, rest }: Turns): Angle {
   const { e } = m;
   const high = e.cast(rest, 'float32');
   return { quarter: m.wholeOf(quarter).bits, high, low: e.cast(wide.sub(rest, e.cast(high, 'float64')), 'float32') };
@@ -113,7 +113,7 @@ const LARGE = 7;
  * A float64 angle: scaled by 2^(-WIDTH q) below 2^TOP, and to an integer where q > 0, so that the digits of 2/pi before those used give
  * multiples of 4; cut into two parts of 26 bits, times pieces of 27 bits of 2/pi * 2^(WIDTH q) modulo 4.
  */
-export function reduceDouble(m: Math64, a: KNode): Angle {
+function reduceDouble(m: Math64, a: KNode): Angle {
   const classes = Array.from({ length: CLASSES }, (_, q) => q);
   const tests = classes.slice(0, -1).map((q) => m.lt(a, 2 ** (TOP + WIDTH * q)));
   const each = (value: (q: number) => number): KNode => m.choose(tests, classes.map(value));
@@ -150,7 +150,7 @@ export function reduceDouble(m: Math64, a: KNode): Angle {
  * A float32 angle in 32-bit integers: the 24 significant bits times the 96 bits of 2/pi that matter for the exponent, modulo
  * 2^96. The rest is rounded to float32, so that results may be three or four units off.
  */
-export function reduceInteger(m: Math32, a: KNode): Angle {
+function reduceInteger(m: Math32, a: KNode): Angle {
   const { e } = m;
   const u = (value: number): KNode => e.constant('uint32', value);
   const bits = e.bitcast(a, 'uint32');

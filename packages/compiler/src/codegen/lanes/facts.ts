@@ -314,11 +314,6 @@ class Symbols {
     return { step: form.coefs[at]!, form, apart };
   }
 
-  /** True if the term is the loop's variable. */
-  isSymbol(term: KNode): boolean {
-    return term === this.#symbol;
-  }
-
   facts(inner: readonly ProgramNode[]): LaneFacts {
     const varying = new Set<KNode>([this.#loop]);
     let [bytes, whole, apart] = [8, 0, 0];

@@ -37,7 +37,7 @@ import { as, LoopNest, reorder, shaped, split } from './transforms.ts';
 import { type Steps, type Binder, type NestWork, workOf } from './work.ts';
 
 /** One nest with its loops chosen. */
-export function shapeNest(given: LoopNest, caps: CodegenCaps): LoopNest {
+function shapeNest(given: LoopNest, caps: CodegenCaps): LoopNest {
   let nest = given;
   const work = workOf(nest);
   const { along, own, lanes } = chooseWidth(nest, work, caps);
@@ -259,7 +259,7 @@ function partsOf(before: LoopNest, after: LoopNest): readonly LoopNest[] {
 // which linearize computes in the same loop, where equal expressions are computed once. For engines without SIMT.
 
 /** The nest with every such REDUCE over the range of its stage. */
-export function reduceWhileStaging(nest: LoopNest): LoopNest {
+function reduceWhileStaging(nest: LoopNest): LoopNest {
   const { e } = nest;
   for (let now = nest; ; ) {
     const found = findReduce(now.stores, e);

@@ -278,7 +278,7 @@ export interface Transpose {
 }
 
 /** What a nest transposes, if anything. */
-export function findTranspose(nest: LoopNest, caps: CodegenCaps): Transpose | null {
+function findTranspose(nest: LoopNest, caps: CodegenCaps): Transpose | null {
   if (caps.sharedIsMemory === true || caps.maxGroup < 2 * transposeSide) return null;
   const work = workOf(nest);
   const along = work.unitRange();
@@ -305,7 +305,7 @@ export function findTranspose(nest: LoopNest, caps: CodegenCaps): Transpose | nu
 }
 
 /** The nest in tiles, for groups of `threads`, a power of two. */
-export function shapeTranspose(nest: LoopNest, { along, across, loads }: Transpose, threads: number): LoopNest {
+function shapeTranspose(nest: LoopNest, { along, across, loads }: Transpose, threads: number): LoopNest {
   const { e, stores } = nest;
   const changes = new Map<Range, Replacement>();
   const grid: Range[] = [];

@@ -56,7 +56,7 @@ function fits(stage: KNode, caps: CodegenCaps): boolean {
 }
 
 /** The kernel with every STAGE that does not fit replaced by its value at the place of each read. */
-export function inlineStages(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): LoopKernel {
+function inlineStages(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): LoopKernel {
   for (let now = kernel; ; ) {
     const read = findRead(now, caps);
     if (read === null) return now;

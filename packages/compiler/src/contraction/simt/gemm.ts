@@ -140,7 +140,7 @@ interface Panel {
 }
 
 /** The stores of the nest. */
-export function simtNest(e: Exprs, nest: SimtNest): LoopStore[] {
+function simtNest(e: Exprs, nest: SimtNest): LoopStore[] {
   return new SimtTiles(e, nest).stores();
 }
 

@@ -26,7 +26,7 @@ export interface Block {
 }
 
 /** An empty open block. */
-export function newBlock(parent: Block | null, maybe: boolean): Block {
+function newBlock(parent: Block | null, maybe: boolean): Block {
   return { parent, depth: parent === null ? 0 : parent.depth + 1, maybe, items: [], open: true };
 }
 
@@ -64,14 +64,14 @@ export function writeBlock(block: Block, used: number, out: ProgramNode[]): bool
 // stays outside, and all accesses at constant distances share the sum before the constant.
 
 /** The terms of an int32 sum that has several of them, or null. */
-export function sumTerms(n: KNode): readonly KNode[] | null {
+function sumTerms(n: KNode): readonly KNode[] | null {
   if ((n.op !== 'ADD' && n.op !== 'SUB') || n.dtype !== 'int32' || n.lanes !== 1) return null;
   const form = linearOf(n);
   return form.terms.length < 2 || form.terms.includes(n) ? null : form.terms;
 }
 
 /** The same sum with its terms in placement order. */
-export function depthOrdered(e: Exprs, n: KNode, depthOf: (term: KNode) => number): KNode {
+function depthOrdered(e: Exprs, n: KNode, depthOf: (term: KNode) => number): KNode {
   const form = linearOf(n);
   const depths = form.terms.map(depthOf);
   return fromLinear(e, form, (i, j) => depths[i]! - depths[j]!);
@@ -100,7 +100,7 @@ export interface BuildOptions {
 }
 
 /** True for memory whose contents a kernel may change. */
-export function isMutable(mem: KNode): boolean {
+function isMutable(mem: KNode): boolean {
   return mem.op !== 'PARAM' || mem.arg.access !== 'read';
 }
 

@@ -11,7 +11,7 @@ import type { BinaryOp } from '../operations.ts';
 import { assumeBounds, highOf, idOf, type Known, type Linear, lowOf } from '../node.ts';
 
 /** Sums with more terms stay as they are: rebuilding them would cost more than it saves. */
-export const maxTerms = 10;
+const maxTerms = 10;
 
 const emptyList: readonly never[] = [];
 
@@ -138,7 +138,7 @@ export function selectTerms(
 }
 
 /** The parts of a form that a divisor divides, and the rest; the offset of the rest is in [0, divisor). */
-export function splitByDivisor(f: Linear, divisor: number): { quotient: Linear; rest: Linear } {
+function splitByDivisor(f: Linear, divisor: number): { quotient: Linear; rest: Linear } {
   const whole = Math.floor(f.offset / divisor);
   return {
     quotient: selectTerms(f, (c) => c % divisor === 0, divisor, whole),
@@ -150,7 +150,7 @@ export function splitByDivisor(f: Linear, divisor: number): { quotient: Linear; 
  * Finds `k * c * (y / c) + k * (y % c)` in a form and replaces it by `k * y`, which holds for every sign of `y`: both cut off. `divide(y, c)` makes
  * the quotient node to look for. Returns the form unchanged when there is none.
  */
-export function recombine(f: Linear, divide: (y: KNode, c: KNode) => KNode): Linear {
+function recombine(f: Linear, divide: (y: KNode, c: KNode) => KNode): Linear {
   for (let i = 0; i < f.terms.length; i++) {
     const rem = f.terms[i]!;
     if (rem.op !== 'IREM') continue;

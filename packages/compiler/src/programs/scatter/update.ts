@@ -90,7 +90,7 @@ function combineUpdate({ e }: ProgramWriter, op: Exclude<ScatterOp, 'set'>, ther
 // go to one place, blocks of them are combined first, side by side: one thread would be busy with millions.
 
 /** Updates that are combined first where all of them go to one place. */
-export const blockLength = 512;
+const blockLength = 512;
 
 /** Updates in the order of where they go. */
 interface SortedUpdates {

@@ -21,11 +21,11 @@ export interface SortKeys {
 }
 
 /** Dtypes that have keys: those of 32 and 64 bits. Others are converted first, which keeps their order. */
-export function hasKeys(dtype: DType): boolean {
+function hasKeys(dtype: DType): boolean {
   return dtypeInfo[dtype].bytes >= 4;
 }
 
-export function keysOf(view: TensorView, descending: boolean): SortKeys {
+function keysOf(view: TensorView, descending: boolean): SortKeys {
   const { kind, bytes } = dtypeInfo[view.dtype];
   if (!hasKeys(view.dtype)) throw new Error(`[sort] ${view.dtype} has no keys; convert it to 32 bits first`);
   const wide = bytes === 8;

@@ -124,7 +124,7 @@ const blockShare = 256;
 const mostBlocks = 64;
 
 /** True if a sort is of this kind. */
-export function maySelect({ n, count, words }: LineSort, caps: CodegenCaps): boolean {
+function maySelect({ n, count, words }: LineSort, caps: CodegenCaps): boolean {
   return words === 1 && count * leastShare <= n && bestMemory(count) <= caps.sharedBytes;
 }
 

@@ -173,7 +173,7 @@ function moved({ size }: PlanGraph, node: PlanNode, from: Shape, view: View): Vi
 const worthCopying = (result: number): number => 2 * result + 2048;
 
 /** `x + y` as one product, if both are products with equal attributes. Null otherwise, or if the copies cost more than they save. */
-export function sumOfProducts(graph: PlanGraph, x: PlanNode, y: PlanNode): PlanNode | null {
+function sumOfProducts(graph: PlanGraph, x: PlanNode, y: PlanNode): PlanNode | null {
   if (isPlanOp(x, 'permute') && isPlanOp(y, 'permute')) {
     if (x.attr.axes.join() !== y.attr.axes.join()) return null;
     const sum = sumOfProducts(graph, x.src[0]!, y.src[0]!);

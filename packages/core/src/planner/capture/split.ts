@@ -14,7 +14,7 @@ import { isPlanOp, type PlanGraph, type PlanNode, SizesRefused } from './plan-gr
 type ReduceAttr = Attrs['reduce'];
 
 /** Reductions below this many elements per result stay whole. */
-export const splitLeast = 8192;
+const splitLeast = 8192;
 /** No chunk is smaller than this. */
 const chunkLeast = 512;
 /** Arg-reductions over fewer elements stay whole: chunks store extremes and positions, which costs more on one thread. */

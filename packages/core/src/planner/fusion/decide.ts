@@ -24,7 +24,7 @@ import { addRow, evaluations, rangesOf, rowFits } from './places.ts';
 const worthKeeping = 8;
 
 /** Tries to serve the demands from a staged row. False if they are not of that kind; then nothing has changed. */
-export function keepRow(p: Partition, node: PlanNode, demands: readonly Demand[]): boolean {
+function keepRow(p: Partition, node: PlanNode, demands: readonly Demand[]): boolean {
   const [first] = demands;
   if (first === undefined || demands.length < 2 || p.facts.cost[node.index]! < worthKeeping) return false;
   const { kernel } = first;

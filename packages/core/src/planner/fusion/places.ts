@@ -22,7 +22,7 @@ export function rangesOf({ e }: DraftContext, demand: Demand): readonly Range[] 
 }
 
 /** Loops that the demand's value depends on. */
-export function freeIn({ free }: DraftContext, demand: Demand): Set<Range> {
+function freeIn({ free }: DraftContext, demand: Demand): Set<Range> {
   const found = new Set<Range>();
   for (const at of demand.index) for (const range of free.of(at)) found.add(range);
   if (demand.gate !== null) for (const range of free.of(demand.gate)) found.add(range);

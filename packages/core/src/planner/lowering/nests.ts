@@ -49,7 +49,7 @@ function describe(n: KNode): void {
 }
 
 /** A loop nest, and the way it is lowered, as a key of a Map. */
-export function nestKey({ params, scalars, stores }: LoopKernel, way: string): string {
+function nestKey({ params, scalars, stores }: LoopKernel, way: string): string {
   before = newMark();
   out.length = 0;
   push(way);
