@@ -9,7 +9,7 @@ import { type BufferPool, poolOf, storageBytes, type PoolBuffer } from '../engin
 import { watchEngine, noticed } from '../engine/recovery.ts';
 import { keepRange } from '../graph/known-range.ts';
 import { type Attrs, type Node, type NodeStorage, realise } from '../graph/node.ts';
-import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
+import { type DType, dtypeInfo, isInteger } from '@polygrad/compiler/shape/dtype';
 import type { View } from '@polygrad/compiler/shape/view';
 import { graph } from '../graph/state.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
@@ -301,8 +301,7 @@ function realiseSeveral({ outputs }: Plan, captured: CapturedGraph, taken: reado
 }
 
 function stored(node: Node, storage: NodeStorage): void {
-  const { kind } = dtypeInfo[node.dtype];
-  if (kind === 'int' || kind === 'uint') keepRange(node);
+  if (isInteger(node.dtype)) keepRange(node);
   realise(node, storage);
 }
 
