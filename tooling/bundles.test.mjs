@@ -13,7 +13,7 @@ import { isWhole } from '../packages/compiler/src/fixtures/everyday.ts';
 
 /**
  * Most bytes of gzip that a page may load: at once, and with everything it may load later. The aim for a page with one engine is 90 kB at once: `cnn-late`
- * and `detected` carry less, as `cnn-planned` and `cnn-webgpu-planned`, which have an engine and its plans. `cnn`, which has it with its compiler, carries more; bench/results/README.md
+ * and `detected` carry less, as `cnn-planned` and `cnn-webgpu-planned`, which have an engine and its plans. `cnn`, which has it with its compiler, carries more; bench/results/2026-11-30-pages.md
  * says why. These are a little above what is there, so that growth is noticed. rollup and esbuild are minified by esbuild, which leaves 4 % more than the minifier of rolldown.
  */
 const budget = {
