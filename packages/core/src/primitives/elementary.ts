@@ -139,11 +139,10 @@ export const powPrimitive: Definition<'pow'> = /* @__PURE__ */ binaryFunction(
       // y x^(y-1). At y = 0 it is 0, but its derivative by y is 1/x there. So only where 1/x is not finite it becomes a constant 0.
       const inverse = unary('abs', unary('reciprocal', x));
       const flat = binary('and', eq(y, zero), not(lt(inverse, like(inverse, Number.POSITIVE_INFINITY))));
-      const power = binary(powPrimitive, x, where(flat, like(y, 1), sub(y, like(y, 1))));
-      const scaled = mul(grad, y);
-      // 0 stays 0 beside a power that overflows: in the second derivative at y = 0, where x is tiny.
-      const infinite = eq(unary('abs', power), like(power, Number.POSITIVE_INFINITY));
-      byBase = where(binary('or', flat, binary('and', eq(scaled, zero), infinite)), zero, mul(scaled, power));
+      const slope = mul(y, binary(powPrimitive, x, where(flat, like(y, 1), sub(y, like(y, 1)))));
+      // A gradient of 0 stays 0 beside a slope that overflows: in the second derivative at y = 0, where x is tiny.
+      const infinite = eq(unary('abs', slope), like(slope, Number.POSITIVE_INFINITY));
+      byBase = where(binary('or', flat, binary('and', eq(grad, zero), infinite)), zero, mul(grad, slope));
     }
     let byExponent: Node | null = null;
     if (needs[1]) {
