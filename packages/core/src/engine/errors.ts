@@ -111,7 +111,7 @@ export class DeviceError extends PolygradError {
 }
 
 /**
- * An engine was used after `dispose()`.
+ * An engine was used after `dispose()`. Values that only it had are gone. What was recorded for it is computed after `setEngine`, unless it needs such values.
  *
  * @example
  * const engine = createReferenceEngine();
@@ -126,7 +126,7 @@ export class EngineDisposedError extends PolygradError {
     super(
       'ENGINE_DISPOSED',
       engine,
-      `${action} was asked of an engine that is disposed; make a new engine with setEngine('${engine}')`,
+      `${action} was asked of an engine that is disposed: values that only it had are gone; call setEngine('${engine}') and compute them again`,
     );
     this.engine = engine;
   }

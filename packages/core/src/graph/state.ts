@@ -87,8 +87,8 @@ export interface Observer {
   value(read: () => unknown, value: unknown): void;
   /** `hostEffect` was called. */
   effect(run: () => void, undo: (() => void) | undefined): void;
-  /** Integers from the host were checked to lie from `least` to `most`. */
-  within(range: KnownRange, least: number, most: number): void;
+  /** The integers of a node must lie from `least` to `most` where the host knows their range; null: it does not in this call. */
+  within(origin: Node, range: KnownRange | null, least: number, most: number): void;
   /** A buffer is allocated. */
   alloc(buffer: StorageBuffer): void;
   /** A plan is about to run for a captured subgraph: the `CapturedGraph` of planner/capture/captured-graph.ts. */

@@ -139,14 +139,16 @@ export const powPrimitive: Definition<'pow'> = /* @__PURE__ */ binaryFunction(
       // y x^(y-1). At y = 0 it is 0, but its derivative by y is 1/x there. So only where 1/x is not finite it becomes a constant 0.
       const inverse = unary('abs', unary('reciprocal', x));
       const flat = binary('and', eq(y, zero), not(lt(inverse, like(inverse, Number.POSITIVE_INFINITY))));
-      const power = binary(powPrimitive, x, where(flat, like(y, 1), sub(y, like(y, 1))));
-      byBase = where(flat, zero, mul(grad, mul(y, power)));
+      const slope = mul(y, binary(powPrimitive, x, where(flat, like(y, 1), sub(y, like(y, 1)))));
+      // A gradient of 0 stays 0 beside a slope that overflows: in the second derivative at y = 0, where x is tiny.
+      const infinite = eq(unary('abs', slope), like(slope, Number.POSITIVE_INFINITY));
+      byBase = where(binary('or', flat, binary('and', eq(grad, zero), infinite)), zero, mul(grad, slope));
     }
     let byExponent: Node | null = null;
     if (needs[1]) {
       // x^y log(x), but 0 at x = 0 where the power itself is 0 (or 1 at y = 0).
       const atZero = binary('and', eq(x, zero), le(zero, y));
-      byExponent = where(atZero, zero, mul(grad, mul(node, unary('log', x))));
+      byExponent = where(atZero, zero, mul(mul(grad, node), unary('log', x)));
     }
     return [byBase, byExponent];
   },
@@ -251,9 +253,12 @@ export const atan2Primitive: Definition<'atan2'> = /* @__PURE__ */ binaryFunctio
     const [y, x] = src as [Node, Node];
     // x / (x^2 + y^2), scaled so that no square overflows. The scale cancels, so it carries no gradient.
     const larger = binary('maximum', unary('abs', x), unary('abs', y));
-    const scale = stopGradient(where(lt(larger, like(x, Number.POSITIVE_INFINITY)), larger, like(x, 1)));
-    const [a, b] = [div(x, scale), div(y, scale)];
-    const scaled = div(div(grad, scale), add(mul(a, a), mul(b, b)));
+    // Beside infinity the angle stays as it is.
+    const far = eq(larger, like(larger, Number.POSITIVE_INFINITY));
+    const [one, zero] = [like(larger, 1), like(larger, 0)];
+    const scale = stopGradient(where(far, one, larger));
+    const [a, b] = [div(where(far, one, x), scale), div(where(far, one, y), scale)];
+    const scaled = div(div(where(far, zero, grad), scale), add(mul(a, a), mul(b, b)));
     return [needs[0] ? mul(scaled, a) : null, needs[1] ? neg(mul(scaled, b)) : null];
   },
 );

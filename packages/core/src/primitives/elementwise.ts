@@ -321,8 +321,8 @@ export const elementwiseGradients: Gradients<Common> = {
   mul: ({ grad, src, needs }) => [needs[0] ? mul(grad, src[1]!) : null, needs[1] ? mul(grad, src[0]!) : null],
   div: ({ grad, src, node, needs }) => {
     const b = src[1]!;
-    const quotient = div(grad, b);
-    return [needs[0] ? quotient : null, needs[1] ? neg(mul(quotient, node)) : null];
+    // By the divisor -y / b: 1 / b alone may overflow.
+    return [needs[0] ? div(grad, b) : null, needs[1] ? neg(mul(grad, div(node, b))) : null];
   },
   idiv: none,
   irem: none,

@@ -69,6 +69,38 @@ describe('a replay does what the function does', () => {
     expect(await step(integers(2, 3).mul(1)).array()).toEqual([[30], [30]]);
   });
 
+  it('refuses indices from the host also where it was recorded with computed ones', async () => {
+    const table = tensor([10, 20, 30]);
+    const integers = (...list: number[]): Tensor => tensor(list, { dtype: 'int32' });
+    const computed = async (...list: number[]): Promise<Tensor> => {
+      const t = integers(...list).mul(1);
+      await t.data();
+      return t;
+    };
+    const ways: readonly ((index: Tensor) => Tensor)[] = [
+      (index) => take(table, index),
+      (index) => take(table, index.reshape([2, 1])),
+      (index) => take(table, index.cast('int64')),
+      (index) => table.gather(index, { axis: 0 }),
+      (index) => crossEntropy(table.reshape([1, 3]).expand([2, 3]), index),
+    ];
+    for (const [at, way] of ways.entries()) {
+      const step = compile(way);
+      for (const list of [
+        [0, 1],
+        [2, 1],
+        [1, 1],
+        [0, 0],
+      ] as const)
+        await step(await computed(...list)).data();
+      const before = stats().replays;
+      const [plain, replayed] = [way(integers(2, 0)), step(integers(2, 0))];
+      expect(await replayed.array()).toEqual(await plain.array());
+      expect(stats().replays, `of ${at}`).toBe(before + 1);
+      expect(() => step(integers(2, 3)), `of ${at}`).toThrow(/out of range: 3 for/);
+    }
+  });
+
   it('refuses a tensor of one number that is no index or class, also where it is an argument', async () => {
     const table = tensor([10, 20, 30]);
     const rows = tensor([[1, 2, 4]]);

@@ -261,9 +261,9 @@ export class Observation extends Watch implements Observer {
     this.#effects.push({ run, undo });
   }
 
-  within(range: KnownRange, least: number, most: number): void {
+  within(origin: Node, range: KnownRange | null, least: number, most: number): void {
     for (const input of this.#inputs) {
-      if (rangeOf(input.node) !== range) continue;
+      if (range === null ? input.node !== origin : rangeOf(input.node) !== range) continue;
       const [low, high] = input.limits ?? [least, most];
       input.limits = [Math.max(low, least), Math.min(high, most)];
     }

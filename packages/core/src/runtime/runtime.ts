@@ -135,7 +135,7 @@ function flushPending(atLimit: boolean): void {
 /**
  * Realises the nodes of all pending handles and submits the work. Unreachable results are not computed. What cannot be computed is
  * reported once, here, and to its readers; everything else is computed (queue.ts). If the device reports late that it is out of memory, the
- * next flush throws.
+ * next flush throws. If the engine is disposed, the flush throws, and its work is left to readers: they compute it after `setEngine`.
  *
  * @example
  * const y = ones([2]).add(1);

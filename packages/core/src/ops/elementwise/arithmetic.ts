@@ -355,13 +355,13 @@ function hypotOf(p: Tensor, q: Tensor): Tensor {
   const x = abs(p);
   const y = abs(q);
   const large = maximum(x, y);
+  const far = logicalOr(isInf(x), isInf(y));
   // Scale by the larger side, but not by 0 or infinity. The scale cancels, so it carries no gradient.
-  const usable = logicalAnd(notEqual(large, 0), less(large, Number.POSITIVE_INFINITY));
-  const node = nodeOf(where(usable, large, 1));
+  const node = nodeOf(where(logicalOr(equal(large, 0), far), 1, large));
   const scale = wrap(makeNode('stopGradient', [node], null));
   // Squares need no magnitudes, whose slope at 0 would cut off second derivatives.
-  const u = div(p, scale);
-  const v = div(q, scale);
+  const u = div(where(far, 0, p), scale);
+  const v = div(where(far, 0, q), scale);
   const squares = add(mul(u, u), mul(v, v));
   const zero = equal(squares, 0);
   const root = where(zero, 0, mul(scale, floatUnaryOp('hypot', 'sqrt', where(zero, 1, squares))));

@@ -15,7 +15,7 @@ import { floatOperand } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
 import { add, div, mul, neg } from '../elementwise/arithmetic.ts';
 import type { LossOptions } from './loss.ts';
-import { checkClasses, finish, isClass } from './loss-forms.ts';
+import { checkClasses, finish, isClass, weighted as weightedBy } from './loss-forms.ts';
 import { inFloat32, saturated } from '../elementwise/recording.ts';
 import { sum } from '../reduction/reduction.ts';
 import { logSoftmax } from '../normalization/normalization.ts';
@@ -89,7 +89,7 @@ function classLoss(
   const mask = isTarget(logs, target, axis);
   const zero = p.like(logs, 0);
   const weight = options.weight === undefined ? null : alongClasses(op, options.weight, logs, axis);
-  const weighted = weight === null ? logs : p.mul(logs, weight);
+  const weighted = weight === null ? logs : nodeOf(weightedBy(wrap(weight), wrap(logs)));
   let losses = p.neg(p.reduce(p.where(mask, weighted, zero), 'sum', [axis]));
   if (smoothing !== 0) {
     const spread = p.mul(p.neg(p.reduce(weighted, 'sum', [axis])), p.like(logs, smoothing / classes));
@@ -179,7 +179,7 @@ export function crossEntropy(logits: Tensor, target: Tensor, options: CrossEntro
       if (smoothing !== 0) chance = add(mul(chance, 1 - smoothing), smoothing / node.shape[axis]!);
       if (options.weight !== undefined)
         chance = mul(chance, wrap(alongClasses('crossEntropy', options.weight, node, axis)));
-      return finish('crossEntropy', neg(sum(mul(chance, logs), axis)), options.reduction);
+      return finish('crossEntropy', neg(sum(weightedBy(chance, logs), axis)), options.reduction);
     }),
   );
 }

@@ -10,8 +10,10 @@ import { say } from '@polygrad/compiler/shape/shown';
 import { wrap } from '../../tensor/handle.ts';
 import { floatOperands } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
-import { div } from '../elementwise/arithmetic.ts';
-import { inFloat32 } from '../elementwise/recording.ts';
+import { add, div, mul, neg, sub } from '../elementwise/arithmetic.ts';
+import { equal, isInf, less, logicalAnd } from '../elementwise/logic.ts';
+import { inFloat32, where } from '../elementwise/recording.ts';
+import { exp, log1p } from '../elementwise/transcendental.ts';
 import { sum } from '../reduction/reduction.ts';
 
 /** How the losses of elements become one. */
@@ -62,6 +64,25 @@ export function between(
   loss: (x: Tensor, y: Tensor) => Tensor,
 ): Tensor {
   return compose(op, () => inFloat32(pair(op, prediction, target), loss as (...args: Tensor[]) => Tensor));
+}
+
+/** weight * x, and 0 where the weight is 0 and x infinite: what has no weight does not count. There its slope by the weight is 0. */
+export function weighted(weight: Tensor, x: Tensor): Tensor {
+  return mul(weight, where(logicalAnd(equal(weight, 0), isInf(x)), 0, x));
+}
+
+/**
+ * The cross entropy of a logit x and a target y of 0 .. 1: (1 - y) softplus(x) + positive y softplus(-x).
+ *
+ * Both have the term log1p(exp(-|x|)), and beside it |x| on one side of 0. So nothing cancels: small losses of certain predictions keep their digits.
+ */
+export function logitLoss(x: Tensor, y: Tensor, positive?: Tensor): Tensor {
+  const negative = less(x, 0);
+  const own = positive === undefined ? y : mul(positive, y);
+  const other = sub(1, y);
+  const line = weighted(where(negative, own, other), where(negative, neg(x), x));
+  const rest = log1p(exp(where(negative, x, neg(x))));
+  return add(line, positive === undefined ? rest : mul(add(other, own), rest));
 }
 
 /** Throws where the host knows of class numbers from `least` (0) on that are no classes, nor ignored: their loss would be NaN. */

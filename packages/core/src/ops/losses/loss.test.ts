@@ -124,6 +124,61 @@ describe('losses between tensors', () => {
   });
 });
 
+describe('what has no weight', () => {
+  const all = Number.POSITIVE_INFINITY;
+
+  it('does not count in binary cross entropy, whatever its logit is', async () => {
+    const [x, y] = [f64([all, -all, all, -all, all]), f64([1, 0, 0, 1, 0.5])];
+    const expected = [0, 0, all, all, all];
+    const none = { reduction: 'none' } as const;
+    expect(await values(pg.binaryCrossEntropyWithLogits(x, y, none))).toEqual(expected);
+    expect(await values(pg.binaryCrossEntropyWithLogits(x, y, { ...none, posWeight: 3 }))).toEqual(expected);
+    const rows = [x, y].map((t) => pg.unsqueeze(t, -1)) as [Tensor, Tensor];
+    expect(await values(pg.multiLabelSoftMarginLoss(...rows, none))).toEqual(expected);
+    expect(await values(pg.focalLoss(x, y, { ...none, alpha: null }))).toEqual(expected);
+    const slope = pg.grad((t: Tensor) => pg.binaryCrossEntropyWithLogits(t, y, { reduction: 'sum' }))(x) as Tensor;
+    expect(await values(slope)).toEqual([0, 0, 1, -1, 0.5]);
+    expect(await values(pg.binaryCrossEntropyWithLogits(f64([Number.NaN]), f64([1])))).toEqual([Number.NaN]);
+  });
+
+  it('does not count in divergences and cross entropy', async () => {
+    // The target has no share of what the prediction holds to be impossible.
+    expect(await values(pg.klDiv(f64([0, -all]), f64([1, 0]), { reduction: 'none' }))).toEqual([0, 0]);
+    expect(await values(pg.klDiv(f64([0, -all]), f64([0, -all]), { reduction: 'none', logTarget: true }))).toEqual([0, 0]);
+    const x = f64([[0, -all, 0]]);
+    const chance = f64([[0.5, 0, 0.5]]);
+    expect((await values(pg.crossEntropy(x, chance)))[0]).toBeCloseTo(Math.LN2, 12);
+    expect(await values(pg.grad((t: Tensor) => pg.crossEntropy(t, chance))(x) as Tensor)).toEqual([0, 0, 0]);
+    const weight = f64([1, 0, 3]);
+    const weighed = pg.crossEntropy(x, i32([1]), { weight, reduction: 'sum' });
+    expect(await values(weighed)).toEqual([0]);
+    const smoothed = pg.crossEntropy(x, i32([0]), { weight, labelSmoothing: 0.3, reduction: 'sum' });
+    expect((await values(smoothed))[0]).toBeCloseTo((0.7 + (0.3 * 4) / 3) * Math.LN2, 12);
+  });
+
+  it('counts where labels are smoothed, with the slope that the formula has', async () => {
+    const x = f64([[0, -all, 0]]);
+    const loss = (t: Tensor): Tensor => pg.crossEntropy(t, i32([0]), { labelSmoothing: 0.3 });
+    expect(await values(loss(x))).toEqual([all]);
+    const slope = await values(pg.grad(loss)(x) as Tensor);
+    // The softmax minus the smoothed target.
+    for (const [i, wanted] of [0.5 - 0.8, -0.1, 0.5 - 0.1].entries()) expect(slope[i]).toBeCloseTo(wanted, 12);
+  });
+
+  it('does not count in losses of Poisson counts, and infinite rates cost all', async () => {
+    const none = { reduction: 'none' } as const;
+    expect(await values(pg.poissonNllLoss(f64([-all, -all, all, 800]), f64([0, 2, 2, 1e308]), none))).toEqual([0, all, all, all]);
+    const rates = { ...none, logInput: false, eps: 0 };
+    expect(await values(pg.poissonNllLoss(f64([0, 0, all]), f64([0, 2, 2]), rates))).toEqual([0, all, all]);
+  });
+});
+
+it('gaussianNllLoss has no square that overflows beside a variance as large', async () => {
+  const loss = pg.gaussianNllLoss(f32([1e20]), f32([-1e20]), f32([1e38]));
+  // (log(1e38) + 4e40 / 1e38) / 2
+  expect((await values(loss))[0]).toBeCloseTo((38 * Math.LN10 + 400) / 2, 3);
+});
+
 describe('losses of classification', () => {
   it('refuse what does not fit', () => {
     const logits = pg.zeros([2, 3]);

@@ -14,14 +14,14 @@ import { say } from '@polygrad/compiler/shape/shown';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperands, given } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
-import { relu, softplus } from '../elementwise/activation.ts';
+import { relu } from '../elementwise/activation.ts';
 import { abs, add, div, minimum, mul, neg, square, sub } from '../elementwise/arithmetic.ts';
-import { exp, log, log1p, sqrt, xlogy } from '../elementwise/transcendental.ts';
-import { greater, less, lessEqual } from '../elementwise/logic.ts';
+import { exp, log, sqrt, xlogy } from '../elementwise/transcendental.ts';
+import { equal, greater, isInf, less, lessEqual, logicalAnd } from '../elementwise/logic.ts';
 import { floatPair, inFloat32, where } from '../elementwise/recording.ts';
 import { unsqueeze } from '../movement/shape.ts';
 import { norm, sum } from '../reduction/reduction.ts';
-import { between, checkNumber, finish, pair, type Reduction } from './loss-forms.ts';
+import { between, checkNumber, finish, logitLoss, pair, type Reduction, weighted } from './loss-forms.ts';
 
 export interface LossOptions {
   /** Default 'mean'. */
@@ -137,7 +137,7 @@ export function binaryCrossEntropy(
 }
 
 /**
- * binaryCrossEntropy(sigmoid(x), y) without overflow: softplus(x) - x y. Source: PyTorch `binary_cross_entropy_with_logits`.
+ * binaryCrossEntropy(sigmoid(x), y) without overflow, also of infinite logits: softplus(x) - x y. Source: PyTorch `binary_cross_entropy_with_logits`.
  *
  * @param options posWeight: factor of positive targets (broadcasts); weight (broadcasts); reduction
  *
@@ -151,17 +151,7 @@ export function binaryCrossEntropyWithLogits(
 ): Tensor {
   checkNames('binaryCrossEntropyWithLogits', options, 'reduction weight posWeight');
   return between('binaryCrossEntropyWithLogits', logits, target, (x, y) => {
-    let losses: Tensor;
-    if (options.posWeight === undefined) {
-      // max(x, 0) - x y + log1p(exp(-|x|)) is softplus(x) - x y without cancellation: small losses of certain predictions keep their digits.
-      const negative = less(x, 0);
-      const line = sub(where(negative, 0, x), mul(x, y));
-      losses = add(line, log1p(exp(where(negative, x, neg(x)))));
-    } else {
-      // (1 - y) x + (1 + (w - 1) y) softplus(-x)
-      const factor = add(1, mul(sub(given(options.posWeight, x), 1), y));
-      losses = add(mul(sub(1, y), x), mul(factor, softplus(neg(x))));
-    }
+    const losses = logitLoss(x, y, options.posWeight === undefined ? undefined : given(options.posWeight, x));
     return finish(
       'binaryCrossEntropyWithLogits',
       options.weight ? mul(losses, options.weight) : losses,
@@ -190,7 +180,9 @@ export function klDiv(
   return compose('klDiv', () =>
     inFloat32(floatPair(logs, target), (x: Tensor, y: Tensor) => {
       broadcastShapes('klDiv', x.shape, y.shape);
-      const losses = options.logTarget ? mul(exp(y), sub(y, x)) : sub(xlogy(y, y), mul(y, x));
+      const distance = where(logicalAnd(equal(x, y), isInf(x)), 0, sub(y, x));
+      // What has probability 0 does not count, whatever its logarithm is.
+      const losses = options.logTarget ? weighted(exp(y), distance) : sub(xlogy(y, y), weighted(y, x));
       if (options.reduction === 'batchMean') return div(sum(losses), x.shape[0] ?? 1);
       return finish('klDiv', losses, options.reduction);
     }),
@@ -232,7 +224,9 @@ export function gaussianNllLoss(
       const v = varianceFor(op, variance, x, shape);
       // The value is eps, the gradient that of v.
       const limited = where(less(v, eps), add(eps, sub(v, wrap(stopGradient(nodeOf(v))))), v);
-      const losses = mul(add(log(limited), div(square(sub(x, y)), limited)), 0.5);
+      // Not the square over the variance: that overflows where the quotient is finite.
+      const difference = sub(x, y);
+      const losses = mul(add(log(limited), mul(div(difference, limited), difference)), 0.5);
       return finish(op, options.full ? add(losses, 0.5 * Math.log(2 * Math.PI)) : losses, options.reduction);
     }),
   );

@@ -17,14 +17,14 @@ import { floatOperand, given } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
 import { relu, sigmoid, softplus } from '../elementwise/activation.ts';
 import { add, div, mul, neg, pow, sub } from '../elementwise/arithmetic.ts';
-import { equal, greater } from '../elementwise/logic.ts';
+import { equal, greater, logicalAnd } from '../elementwise/logic.ts';
 import { inFloat32, saturated, where } from '../elementwise/recording.ts';
 import { exp, log } from '../elementwise/transcendental.ts';
 import { alongAxis, safeIndex } from '../indexing/index-argument.ts';
 import { flatten } from '../movement/shape.ts';
 import { sum } from '../reduction/reduction.ts';
 import type { LossOptions, MarginOptions } from './loss.ts';
-import { between, checkClasses, checkNumber, finish, isClass, pair } from './loss-forms.ts';
+import { between, checkClasses, checkNumber, finish, isClass, logitLoss, pair, weighted } from './loss-forms.ts';
 
 /**
  * log(1 + exp(-target * prediction)), without overflow. Source: PyTorch `soft_margin_loss`.
@@ -110,7 +110,12 @@ export function poissonNllLoss(prediction: Tensor, target: Tensor, options: Pois
   const op = 'poissonNllLoss';
   return between(op, prediction, target, (x, y) => {
     const eps = given(checkNumber(op, 'eps', options.eps ?? 1e-8, 0), x);
-    const losses = (options.logInput ?? true) ? sub(exp(x), mul(y, x)) : sub(x, mul(y, log(add(x, eps))));
+    // What is neither counted nor expected costs nothing. An infinite rate costs all, also beside an infinite logarithm.
+    const logs = (options.logInput ?? true) ? x : log(add(x, eps));
+    const rate = (options.logInput ?? true) ? exp(x) : x;
+    const credit = weighted(y, logs);
+    const all = Number.POSITIVE_INFINITY;
+    const losses = sub(rate, where(logicalAnd(equal(rate, all), equal(credit, all)), 0, credit));
     if (!options.full) return finish(op, losses, options.reduction);
     const many = greater(y, 1);
     const count = where(many, y, 2);
@@ -260,9 +265,9 @@ export function multiLabelSoftMarginLoss(
   const op = 'multiLabelSoftMarginLoss';
   return between(op, logits, target, (x, y) => {
     if (x.ndim === 0) throw new ShapeError(op, 'predictions are a scalar; need an axis of classes', [[]]);
-    const losses = add(mul(y, softplus(neg(x))), mul(sub(1, y), softplus(x)));
-    const weighted = options.weight ? mul(losses, options.weight) : losses;
-    return finish(op, div(sum(weighted, -1), Math.max(1, x.shape.at(-1)!)), options.reduction);
+    const losses = logitLoss(x, y);
+    const each = options.weight ? mul(losses, options.weight) : losses;
+    return finish(op, div(sum(each, -1), Math.max(1, x.shape.at(-1)!)), options.reduction);
   });
 }
 
@@ -296,7 +301,7 @@ export function focalLoss(logits: Tensor, target: Tensor, options: FocalOptions 
     if (alpha !== null && !(typeof alpha === 'number' && alpha >= 0 && alpha <= 1))
       throw new ArgumentError(op, say`bad alpha: ${shown(alpha)}; must be from 0 to 1, or null for no weights`);
     const other = sub(1, y);
-    const losses = add(mul(y, softplus(neg(x))), mul(other, softplus(x)));
+    const losses = logitLoss(x, y);
     const wrong = add(mul(sigmoid(x), other), mul(sigmoid(neg(x)), y));
     const focused = gamma === 0 ? losses : mul(losses, gamma === 2 ? mul(wrong, wrong) : pow(wrong, given(gamma, x)));
     if (alpha === null) return finish(op, focused, options.reduction);
