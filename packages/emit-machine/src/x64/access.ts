@@ -113,7 +113,7 @@ export const access: Access = {
     test: (b, at, bytes) => b.ins('test:constant', 4, b.op('lea', 8, at), bytes - 1),
     store: (b, bytes, at, part) => b.ins('vmovntps', bytes, at, part),
     fence: (b) => b.ins('sfence', 16),
-    prefetch: (b, at) => b.ins('prefetcht0', 4, at),
+    prefetch: (b, at) => b.ins('prefetcht1', 4, at),
   },
   small: loadBytes,
   storeSmall: storeBytes,

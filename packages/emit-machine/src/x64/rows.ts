@@ -396,7 +396,7 @@ row('push', 0, 0, 0, 0x50, 'oR', legacy);
 row('pop', 0, 0, 0, 0x58, 'oR=', legacy);
 row('ret', 0, 0, 0, 0xc3, '', legacy);
 row('sfence', 1, 0, 0, 0xae, '', { ...legacy, extension: 7 });
-row('prefetcht0', 1, 0, 0, 0x18, 'bM!', { ...legacy, extension: 1 });
+row('prefetcht1', 1, 0, 0, 0x18, 'bM!', { ...legacy, extension: 2 });
 
 /** All rows by key: the name, and after a colon the form if there are several. */
 export const rows: ReadonlyMap<string, Row> = table;
