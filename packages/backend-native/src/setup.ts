@@ -125,6 +125,8 @@ export function setUp(options: NativeEngineOptions): Setup {
       lowering: options.vectorBytes === 16 ? vectorLowering : processorLowering(processorFacts(isa, vectorBytes)),
       vectorBytes,
       ...(vectorBytes > 16 && { fittingBytes: fittingBytes(vectorBytes) }),
+      // Masks have a bit for each byte of a vector.
+      ...(vectorBytes > 16 && isa === 'x64-v4' && { boolBytes: 1 }),
       sharedBytes,
       maxGroup: 1,
       maxBindings: 512,

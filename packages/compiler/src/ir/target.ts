@@ -44,6 +44,8 @@ export interface TargetCaps {
    * `vectorBytes` are as good but for their lanes. `reduced`: they are reduced, so that the end of a last vector cannot be moved back.
    */
   readonly fittingBytes?: (run: number, bytes: number, reduced?: boolean) => number;
+  /** Bytes of a lane of bool in loops that compute nothing else. Left out where a lane is as wide as one of a number: four bytes. */
+  readonly boolBytes?: number;
   /** Bytes of group-private memory a kernel may declare (SHARED). */
   readonly sharedBytes: number;
   /**

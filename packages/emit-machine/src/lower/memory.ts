@@ -33,7 +33,7 @@ const mostArithmetic = 4;
 
 const lineBytes = 64;
 /** Bytes ahead of a load at which memory is prefetched: beyond the page, where the processor's own prefetching ends. */
-const prefetchedAhead = 8192;
+const prefetchedAhead = 4096;
 /** Larger steps leave pages in between out. */
 const mostStep = 4096;
 /** Operations per byte up to which loads come so fast that prefetching gains: a sum has a quarter, a sum of squares a half; maxima have more, and read 40 GB/s without. */

@@ -22,9 +22,7 @@ export function storeBytes(ctx: Context, to: Memory, parts: readonly Reg[], lane
     for (let q = 0; q < Math.max(1, used / 16); q++) {
       const packed = b.op('vpshufb', 16, q === 0 ? part : ctx.machine.lanes.half(ctx, part, used, true), order);
       const place = further(at, q * 4 * bytes);
-      if (perPart === 2 && bytes === 1) b.ins('mov:word', 4, place, b.op('vmovd:get', 16, packed));
-      else if (perPart === 2 || bytes === 1) b.ins('vmovd:get', 16, place, packed);
-      else b.ins('vmovsd:store', 16, place, packed);
+      access.storePart(b, Math.min(4, perPart) * bytes, place, packed);
     }
   });
 }
@@ -36,8 +34,7 @@ export function loadBytes(ctx: Context, from: Memory, lanes: number, bytes: 1 | 
   const used = usedBytes(ctx, lanes, 4);
   return makeParts(ctx, lanes, 4, (p) => {
     if (used >= 16) return b.op(key, used, further(from, (p * used * bytes) / 4));
-    const raw = bytes === 2 ? b.op('vmovd', 16, from) : b.op('vmovd', 16, b.op('movzx:word', 4, from));
-    return b.op(key, 16, raw);
+    return b.op(key, 16, access.part(b, lanes * bytes, from));
   }).parts;
 }
 
@@ -101,11 +98,13 @@ export const access: Access = {
   spread: (b, width, bytes, at) =>
     b.op(width === 4 ? 'vbroadcastss' : bytes === 16 ? 'vmovddup' : 'vbroadcastsd', bytes, at),
   part(b, bytes, at) {
+    if (bytes === 2) return b.op('vmovd', 16, b.op('movzx:word', 4, at));
     if (bytes === 4) return b.op('vmovss', 16, at);
     return bytes === 8 ? b.op('vmovsd', 16, at) : b.op('vmovups', bytes, at);
   },
   storePart(b, bytes, at, part) {
-    if (bytes === 4) b.ins('vmovss:store', 16, at, part);
+    if (bytes === 2) b.ins('mov:word', 4, at, b.op('vmovd:get', 16, part));
+    else if (bytes === 4) b.ins('vmovss:store', 16, at, part);
     else if (bytes === 8) b.ins('vmovsd:store', 16, at, part);
     else b.ins('vmovups:store', bytes, at, part);
   },
@@ -113,7 +112,7 @@ export const access: Access = {
     test: (b, at, bytes) => b.ins('test:constant', 4, b.op('lea', 8, at), bytes - 1),
     store: (b, bytes, at, part) => b.ins('vmovntps', bytes, at, part),
     fence: (b) => b.ins('sfence', 16),
-    prefetch: (b, at) => b.ins('prefetcht0', 4, at),
+    prefetch: (b, at) => b.ins('prefetcht1', 4, at),
   },
   small: loadBytes,
   storeSmall: storeBytes,

@@ -1,10 +1,10 @@
 /** Vectors of bool with AVX-512: one mask register holds a bit per lane, whatever the width of the lanes; bits above the lanes are undefined. */
-import type { Memory, Reg, Lowered } from '../form/code.ts';
-import { makeParts, partBytes, usedBytes } from '../form/vector-parts.ts';
+import { further, type Lowered, type Memory, type Reg } from '../form/code.ts';
+import { partBytes, usedBytes } from '../form/vector-parts.ts';
 import type { Context } from '../form/machine.ts';
 import type { Comparison, Masks } from '../form/masks.ts';
 import { isFloat, type Kind, widthOf } from '../target.ts';
-import { loadBytes, storeBytes } from './access.ts';
+import { access } from './access.ts';
 
 /** Comparisons as numbers in instructions. */
 export const comparisonCodes: Readonly<Record<Comparison, number>> = { EQ: 0, LT: 1, LE: 2, UNORD: 3, NE: 4, ORD: 7 };
@@ -108,23 +108,25 @@ export class BitMasks implements Masks {
   }
 
   load(from: Memory, lanes: number): Lowered {
-    const { b } = this.#ctx;
-    const used = usedBytes(this.#ctx, lanes, 4);
-    const ints = loadBytes(this.#ctx, from, lanes, 1, false);
-    return this.#combined(
-      ints.map((v) => b.op('vptestmd', Math.max(16, used), v, v)),
-      used / 4,
-    );
+    const { b, target } = this.#ctx;
+    const bytes = Math.min(lanes, target.vectorBytes);
+    const parts: Reg[] = [];
+    for (let p = 0; p < lanes; p += bytes) {
+      const v = access.part(b, bytes, further(from, p));
+      parts.push(b.op('vptestmb', Math.max(16, bytes), v, v));
+    }
+    return this.#combined(parts, bytes);
   }
 
   store(to: Memory, mask: Lowered, lanes: number): void {
-    const { b } = this.#ctx;
-    const bytes = partBytes(this.#ctx, lanes, 4);
-    const perPart = this.#perPart(lanes, 4);
-    const { parts } = makeParts(this.#ctx, lanes, 4, (p) =>
-      b.op('vpsrld', bytes, b.op('vpmovm2d', bytes, this.#part(mask, p, perPart)), 31),
-    );
-    storeBytes(this.#ctx, to, parts, lanes, 1);
+    const { b, target } = this.#ctx;
+    const bytes = Math.min(lanes, target.vectorBytes);
+    const used = Math.max(16, bytes);
+    for (let p = 0; p * bytes < lanes; p++) {
+      // Lanes of -1 become 1.
+      const ones = b.op('vpabsb', used, b.op('vpmovm2b', used, this.#part(mask, p, bytes)));
+      access.storePart(b, bytes, further(to, p * bytes), ones);
+    }
   }
 
   some(mask: Lowered, lanes: number, inverse: boolean): Reg {

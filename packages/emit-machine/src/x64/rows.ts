@@ -245,6 +245,7 @@ for (const [name, opcode] of [
   ['vpminuq', 0x3b],
 ] as const)
   row(name, 2, 1, 1, opcode, 'vR= vV vM', { only: 'evex' });
+row('vpabsb', 2, 1, 0, 0x1c, 'vR= vM');
 row('vpabsd', 2, 1, 0, 0x1e, 'vR= vM');
 row('vpabsq', 2, 1, 1, 0x1f, 'vR= vM', { only: 'evex' });
 for (const [name, opcode, extension, w] of [
@@ -273,6 +274,7 @@ row('vpcmpd:k', 3, 1, 0, 0x1f, 'kR= vV vM iI', { only: 'evex' });
 row('vpcmpud:k', 3, 1, 0, 0x1e, 'kR= vV vM iI', { only: 'evex' });
 row('vpcmpq:k', 3, 1, 1, 0x1f, 'kR= vV vM iI', { only: 'evex' });
 row('vpcmpuq:k', 3, 1, 1, 0x1e, 'kR= vV vM iI', { only: 'evex' });
+row('vptestmb', 2, 1, 0, 0x26, 'kR= vV vM', { only: 'evex' });
 row('vptestmd', 2, 1, 0, 0x27, 'kR= vV vM', { only: 'evex' });
 row('vmovmskps', 1, 0, 0, 0x50, 'lR= vM.', { only: 'vex' });
 
@@ -316,6 +318,7 @@ row('vpmovdw', 2, 2, 0, 0x33, 'hM= vR', { only: 'evex' });
 row('vpmovqd', 2, 2, 0, 0x35, 'hM= vR', { only: 'evex' });
 
 // --- masks
+row('vpmovm2b', 2, 2, 0, 0x28, 'vR= kM.', { only: 'evex' });
 row('vpmovm2d', 2, 2, 0, 0x38, 'vR= kM.', { only: 'evex' });
 row('kmovd', 1, 3, 0, 0x92, 'kR= lM.', { only: 'vex', long: 0 });
 row('kmovd:get', 1, 3, 0, 0x93, 'lR= kM.', { only: 'vex', long: 0 });
@@ -396,7 +399,7 @@ row('push', 0, 0, 0, 0x50, 'oR', legacy);
 row('pop', 0, 0, 0, 0x58, 'oR=', legacy);
 row('ret', 0, 0, 0, 0xc3, '', legacy);
 row('sfence', 1, 0, 0, 0xae, '', { ...legacy, extension: 7 });
-row('prefetcht0', 1, 0, 0, 0x18, 'bM!', { ...legacy, extension: 1 });
+row('prefetcht1', 1, 0, 0, 0x18, 'bM!', { ...legacy, extension: 2 });
 
 /** All rows by key: the name, and after a colon the form if there are several. */
 export const rows: ReadonlyMap<string, Row> = table;

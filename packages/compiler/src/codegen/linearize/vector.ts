@@ -188,10 +188,10 @@ export function vectorLanes(stores: readonly LoopStore[], caps: CodegenCaps): nu
       stack.push(n.src[0]);
     } else stack.push(...n.src);
   }
+  if (masks) least = caps.boolBytes ?? 4;
   const run = longestRun(indices, 'vector');
   const elements = run === null ? 0 : typicalOf(run);
   const vectorBytes = caps.fittingBytes?.(elements, least, run !== null && reduced.has(run)) ?? caps.vectorBytes;
-  if (masks) return Math.max(1, Math.floor(vectorBytes / 4));
   if (least >= 4 || caps.simt) return Math.max(1, Math.floor(vectorBytes / Math.max(4, least)));
   const wanted = Math.max(1, Math.min(vectorBytes / least, (4 * vectorBytes) / most));
   const long = longestRun(indices);

@@ -17,6 +17,19 @@ describe('shape of programs', () => {
     expect(p.body.some((n) => n.op === 'IREM' || n.op === 'IDIV')).toBe(false);
     expect(p.body.filter((n) => n.op === 'LOAD').map((n) => n.lanes)).toEqual([4, 4, 4, 4, 4]);
   });
+  test('loops over nothing but bools fill vectors with bytes, where the target says so', () => {
+    const shape = [3, 100];
+    const both = elementwise(shape, (e, at) => {
+      const x = (slot: number): KNode => e.load(e.param(slot, 'bool', 'read', 300), flat(e, at, shape));
+      return e.and(x(1), x(2));
+    });
+    const less = elementwise(shape, (e, at, x) => e.lt(x(1, flat(e, at, shape), 300), e.f32(0)));
+    const widths = (k: LoopKernel, caps: typeof wideCaps): Set<number> =>
+      new Set(check(k, caps).body.flatMap((n) => (n.op === 'LOAD' ? [n.lanes] : [])));
+    expect(widths(both, wideCaps)).toEqual(new Set([16]));
+    expect(widths(both, { ...wideCaps, boolBytes: 1 })).toEqual(new Set([64]));
+    expect(widths(less, { ...wideCaps, boolBytes: 1 })).toEqual(new Set([16]));
+  });
   test('reductions at the same place share loops', () => {
     const p = check(softmax(3, 64, 1, false), simdCaps);
     expect(loops(p)).toBe(4); // rows, max, sum, quotient
