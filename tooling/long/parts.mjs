@@ -57,6 +57,7 @@ const unit = [
   vitest('changed calls', 4, [`${core}/changed-calls.long.test.ts`]),
   vitest('compiled functions at other sizes', 1, [`${core}/replay/changing-sizes.long.test.ts`]),
   vitest('huge numbers', 4, [`${core}/ops/huge-numbers.long.test.ts`]),
+  vitest('files above 2 GiB', 1, ['packages/data/src/node/files.long.test.ts']),
   vitest('random programs', 2, ['packages/conformance/src/fuzz/fuzz.long.test.ts']),
   vitest('concurrency', 12, ['packages/auto-detect/src/concurrency.long.test.ts']),
   vitest('mixed precision', 6, ['packages/nn/src/precision/convergence.long.test.ts']),

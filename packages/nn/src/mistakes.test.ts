@@ -183,3 +183,11 @@ describe('a parameter whose place a plain tensor has taken', () => {
     layer.dispose();
   });
 });
+
+it('what is no tensor is refused in the name of the function, and lists of layers with how they are given', () => {
+  expect(() => loose(nn.parameter, 3)).toThrow('[parameter] bad value: 3; must be a tensor');
+  expect(() => loose(nn.buffer, [1])).toThrow('[buffer] bad value: a list; must be a tensor');
+  expect(() => new nn.Sequential([new nn.ReLU()] as never)).toThrow(
+    '[Sequential] bad layer 0: a list; must be a module or a function, and those of a list come as ...list',
+  );
+});

@@ -15,6 +15,7 @@ function kindOf(value: object): string {
   const maker: unknown = isPlain(value) ? null : Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value;
   const name: unknown = typeof maker === 'function' ? Object.getOwnPropertyDescriptor(maker, 'name')?.value : '';
   if (typeof name !== 'string' || name === '') return 'an object';
+  if (name === 'Promise') return 'a promise (await it)';
   return `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name.slice(0, mostText)}`;
 }
 

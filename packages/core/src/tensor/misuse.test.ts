@@ -113,6 +113,14 @@ it('a tensor taken for its value says what it is, and is no number', async () =>
     expect(asNumber).toThrow(`[tensor] a ${text} is no number: read its value first, with await t.item()`);
   expect(() => loose(pg.tensor, [x.sum().item()])).toThrow('[tensor] element is no number: a promise (await it)');
   expect(() => loose(pg.tensor, [x.item])).toThrow('[tensor] element is no number: a function');
+  expect(() => loose(pg.add, x, x.sum().item())).toThrow('[add] not a tensor: a promise (await it)');
+  expect(() => loose(pg.tensor, [x, x])).toThrow(/^\[tensor\] element is no number: a Tensor; .*stack\(\) makes one/);
+});
+
+it('sizes given one by one are refused as the shape they are not', async () => {
+  await setUp();
+  for (const make of [pg.zeros, pg.ones, pg.rand, pg.randn])
+    expect(() => loose(make, 2, 3)).toThrow(`[${make.name}] bad shape: 2; must be an array, such as [2, 3]`);
 });
 
 it('class numbers of a float dtype are named as such', async () => {

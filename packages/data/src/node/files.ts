@@ -2,7 +2,7 @@
  * Files of data sets on disk: reading them whole, unpacking gzip, and checking their sha256. Node only.
  */
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { DataError } from '../errors.ts';
@@ -20,6 +20,28 @@ function reason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** Most bytes that one call reads: Node's own `readFile` refuses files above 2 GiB, and the system reads no more at once. */
+const mostAtOnce = 2 ** 30;
+
+/** The bytes of a file of any size that fits in memory. */
+async function bytesOfFile(path: string): Promise<Uint8Array> {
+  const file = await open(path);
+  try {
+    const { size } = await file.stat();
+    if (size <= mostAtOnce) return await readFile(file);
+    const bytes = new Uint8Array(size);
+    let at = 0;
+    while (at < size) {
+      const { bytesRead } = await file.read(bytes, at, Math.min(mostAtOnce, size - at), at);
+      if (bytesRead === 0) break; // another program cut it off meanwhile
+      at += bytesRead;
+    }
+    return bytes.subarray(0, at);
+  } finally {
+    await file.close();
+  }
+}
+
 /**
  * Reads a file whole; names that end in `.gz` are unpacked.
  *
@@ -31,7 +53,7 @@ function reason(error: unknown): string {
 export async function readWhole(path: string): Promise<Uint8Array> {
   let bytes: Uint8Array;
   try {
-    bytes = await readFile(path);
+    bytes = await bytesOfFile(path);
   } catch (error) {
     throw new DataError('missing', path, `[data] cannot read ${path}: ${reason(error)}`, { cause: error });
   }

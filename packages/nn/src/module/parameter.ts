@@ -3,6 +3,7 @@
  * mark; where they sit in a model, and under what name, is the module's business.
  */
 import { contiguous, keep, registerState, type Tensor } from '@polygrad/core/functions';
+import { checkTensor } from '../errors.ts';
 
 /** Learned by an optimizer, or carried along (running statistics). */
 export type TensorRole = 'parameter' | 'buffer';
@@ -14,6 +15,7 @@ const roles = new WeakMap<Tensor, TensorRole>();
  * step of a training would be another plan than all others.
  */
 function own(value: Tensor, role: TensorRole): Tensor {
+  checkTensor(role, 'value', value);
   const copy = contiguous(value);
   value.assign(copy);
   copy.dispose();

@@ -27,7 +27,7 @@ export class Sequential extends Module {
         `layer ${index}`,
         layer,
         fits,
-        isClass ? `made with new ${layer.name}()` : 'a module or a function',
+        isClass ? `made with new ${layer.name}()` : 'a module or a function, and those of a list come as ...list',
       );
       if (isModule(layer)) Object.defineProperty(this, index, { value: layer, enumerable: true });
     }

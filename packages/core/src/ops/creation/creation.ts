@@ -21,7 +21,7 @@ import { eachNested, nestedShape } from '@polygrad/compiler/shape/nested';
 import { checkRange, checkWeak } from '@polygrad/compiler/shape/promotion';
 import { say } from '@polygrad/compiler/shape/shown';
 import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
-import { nodeOf, uploadNode, wrap } from '../../tensor/handle.ts';
+import { isTensor, nodeOf, uploadNode, wrap } from '../../tensor/handle.ts';
 import { weakDefault } from '../../tensor/operand.ts';
 import type { CreationOptions, NamedDType, NestedInput, PlainDType, Tensor } from '../../tensor/types.ts';
 
@@ -65,7 +65,7 @@ function kindOfElement(op: string, item: unknown): DType {
     default:
       throw new ArgumentError(
         op,
-        say`element is no number: ${item instanceof Promise ? 'a promise (await it)' : shown(item)}; elements are numbers, booleans or bigints`,
+        say`element is no number: ${shown(item)}; elements are numbers, booleans or bigints${isTensor(item) ? ', and stack() makes one tensor of several' : ''}`,
       );
   }
 }
@@ -205,9 +205,11 @@ export function leaf(op: string, t: Tensor, options: CreationOptions): Tensor {
 
 function filled(op: string, shape: Shape, value: number | bigint, usual: DType, options: CreationOptions): Tensor {
   beginOp(op);
+  // The shape first: a size too many, as in zeros(2, 3), stands where the options should be.
+  const sizes = checkShape(op, shape);
   checkNames(op, options, 'dtype% requiresGrad?');
   const dtype = options.dtype ?? usual;
-  return leaf(op, wrap(constant(value, dtype, checkShape(op, shape))), options);
+  return leaf(op, wrap(constant(value, dtype, sizes)), options);
 }
 
 /**

@@ -67,9 +67,9 @@ export function rand<const D extends DType = PlainDType>(
   shape: Shape,
   options: RandomOptions<D> = {},
 ): Tensor<NamedDType<D>> {
+  const sizes = checkShape('rand', shape);
   checkRandom('rand', options);
   return compose('rand', () => {
-    const sizes = checkShape('rand', shape);
     const dtype = options.dtype ?? 'float32';
     needFloat('rand', dtype);
     return leaf('rand', wrap(uniform(resolveKey(options.key), sizes, dtype)), options);
@@ -90,9 +90,9 @@ export function randn<const D extends DType = PlainDType>(
   shape: Shape,
   options: RandomOptions<D> = {},
 ): Tensor<NamedDType<D>> {
+  const sizes = checkShape('randn', shape);
   checkRandom('randn', options);
   return compose('randn', () => {
-    const sizes = checkShape('randn', shape);
     const dtype = options.dtype ?? 'float32';
     needFloat('randn', dtype);
     const wide: DType = dtype === 'float64' ? 'float64' : 'float32';
