@@ -67,7 +67,14 @@ export function masked(result: Node, masks: readonly Mask[]): Node {
 function supportOf(node: Node, steps: { left: number }): Node | null {
   const [x, y, z] = node.src;
   if (x === undefined || --steps.left < 0) return null;
-  if (isOp(node, 'where')) return isZero(z!) ? x : isZero(y!) ? p.not(x) : null;
+  if (isOp(node, 'where')) {
+    const first = isZero(z!);
+    if (!first && !isZero(y!)) return null;
+    const outer = first ? x : p.not(x);
+    // The outer condition alone may hold everywhere, as that of a sum over both branches does.
+    const inner = supportOf(first ? y! : z!, steps);
+    return inner === null || inner === outer ? outer : p.binary('and', outer, inner);
+  }
   if (!seenThrough.has(node.op)) return null;
   const inside = supportOf(x, steps);
   if (inside === null) return null;

@@ -197,6 +197,21 @@ describe('branches not taken', () => {
     }
   });
 
+  it('let none through where both branches depend on x, at any order', async () => {
+    // sin(x) / x as near 0, and two functions of it: their curvatures at 0 are those of x² and of exp at 1 times -1/3.
+    const sinc = (x: Tensor): Tensor =>
+      where(pg.equal(x, 0), pg.sub(1, pg.div(pg.square(x), 6)), pg.div(pg.sin(x), x));
+    for (const [f, expected] of [
+      [(x: Tensor) => pg.square(sinc(x)), -2 / 3],
+      [(x: Tensor) => mul(sinc(x), sinc(x)), -2 / 3],
+      [(x: Tensor) => pg.exp(sinc(x)), -Math.E / 3],
+    ] as const) {
+      const back = grad((x: Tensor) => pg.sum(grad((y: Tensor) => pg.sum(f(y)))(x)));
+      expect((await read(back(vector(0))))[0]).toBeCloseTo(expected, 12);
+      expect((await read(grad((x: Tensor) => pg.sum(back(x)))(vector(0))))[0]).toBeCloseTo(0, 12);
+    }
+  });
+
   it('let none through where rows are divided by lengths of 0', async () => {
     const rows = pg.tensor(
       [

@@ -9,7 +9,7 @@ import { pushForward } from '../autodiff/derivatives.ts';
 import { accumulate, type Gradients, walk } from '../autodiff/walk.ts';
 import type { BatchContext, GradientContext, TangentContext } from '../graph/definition.ts';
 import type { LoopBody, LoopRules } from '../graph/loop.ts';
-import { isOp, type Node } from '../graph/node.ts';
+import { isOp, type Node, type PrimitiveName } from '../graph/node.ts';
 import { placeholder } from '../graph/placeholder.ts';
 import * as p from '../graph/primitives.ts';
 import { makeNode } from '../graph/primitives.ts';
@@ -176,9 +176,14 @@ function gradient({ node, src, attr, grad, needs }: GradientContext<'loop'>): re
   return src.map((_, i) => results[i] ?? null);
 }
 
+/** Whether a node is of this kind and still has its sources: a realised one has released them. A transposed tensor in memory is a realised `permute`. */
+function isOpen<P extends PrimitiveName>(node: Node, op: P): node is Node<P> {
+  return isOp(node, op) && node.storage === null;
+}
+
 /** Splits a gradient of all steps into that of one step and the rest; null for zero. The gradient of a slice is zero at the other steps. */
 function atEnd(gradient: Node, at: number): readonly [end: Node | null, rest: Node | null] {
-  if (isOp(gradient, 'add') && gradient.src.every(({ shape }) => shape.join() === gradient.shape.join())) {
+  if (isOpen(gradient, 'add') && gradient.src.every(({ shape }) => shape.join() === gradient.shape.join())) {
     const [a, b] = gradient.src.map((part) => atEnd(part, at)) as [ReturnType<typeof atEnd>, ReturnType<typeof atEnd>];
     const sum = (x: Node | null, y: Node | null): Node | null => (x === null ? y : y === null ? x : p.add(x, y));
     return a[0] === null && b[0] === null ? [null, gradient] : [sum(a[0], b[0]), sum(a[1], b[1])];
@@ -187,12 +192,12 @@ function atEnd(gradient: Node, at: number): readonly [end: Node | null, rest: No
   let node = gradient;
   let axis = 0;
   const moves: Node<'permute'>[] = [];
-  while (isOp(node, 'permute')) {
+  while (isOpen(node, 'permute')) {
     moves.unshift(node);
     axis = node.attr.axes[axis]!;
     node = node.src[0]!;
   }
-  if (!isOp(node, 'pad') || node.attr.value !== 0 || node.src[0]!.shape[axis] !== 1) return [null, gradient];
+  if (!isOpen(node, 'pad') || node.attr.value !== 0 || node.src[0]!.shape[axis] !== 1) return [null, gradient];
   const { low, high } = node.attr;
   if (low[axis] !== at || low.some((n, i) => i !== axis && (n !== 0 || high[i] !== 0))) return [null, gradient];
   let [row] = node.src as [Node];
@@ -222,7 +227,7 @@ class Sums {
   /** How the sum of a node over the steps is computed; null where the loop had better add it up. */
   plan(node: Node): Outside | null {
     if (this.#recompute) return null;
-    if (isOp(node, 'dotGeneral')) {
+    if (isOpen(node, 'dotGeneral')) {
       const count = this.each.length;
       const [lhs, rhs] = node.src.map((source) => this.#stack(source, false)) as [Outside | null, Outside | null];
       if (lhs === null || rhs === null) {
@@ -239,16 +244,16 @@ class Sums {
       };
       return (back) => makeNode('dotGeneral', [lhs(back), rhs(back)], attr);
     }
-    if (isOp(node, 'permute') || isOp(node, 'reshape')) {
+    if (isOpen(node, 'permute') || isOpen(node, 'reshape')) {
       const inner = this.plan(node.src[0]!);
       return inner === null ? null : (back) => p.makeAgain(node, [inner(back)], node.attr);
     }
-    if (isOp(node, 'reduce') && node.attr.op === 'sum') {
+    if (isOpen(node, 'reduce') && node.attr.op === 'sum') {
       const inner = this.#stack(node.src[0]!, true);
       const axes = [0, ...node.attr.axes.map((axis) => axis + 1)];
       return inner === null ? null : (back) => p.reduce(inner(back), 'sum', axes);
     }
-    if (isOp(node, 'add') && node.src.every(({ shape }) => shape.join() === node.shape.join())) {
+    if (isOpen(node, 'add') && node.src.every(({ shape }) => shape.join() === node.shape.join())) {
       const parts = node.src.map((source) => this.plan(source));
       if (parts.includes(null)) return null;
       return (back) => p.add(parts[0]!(back), parts[1]!(back));
@@ -258,12 +263,12 @@ class Sums {
 
   /** All values of a node, [length, ...]; null where it is the same at each step, or, if only `known` ones will do, where it is not kept. */
   #stack(node: Node, known: boolean): Outside | null {
-    if (isOp(node, 'permute')) {
+    if (isOpen(node, 'permute')) {
       const inner = this.#stack(node.src[0]!, known);
       const axes = [0, ...node.attr.axes.map((axis) => axis + 1)];
       return inner === null ? null : (back) => p.permute(inner(back), axes);
     }
-    if (isOp(node, 'reshape')) {
+    if (isOpen(node, 'reshape')) {
       const inner = this.#stack(node.src[0]!, known);
       return inner === null ? null : (back) => p.reshape(inner(back), [this.#loop.attr.length, ...node.shape]);
     }

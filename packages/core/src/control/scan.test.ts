@@ -169,4 +169,18 @@ describe('scan', () => {
     expect(await change.item()).toBe(36);
     expect(await vmap(grad(held))(tensor([[1, 2, 3]])).array()).toEqual([[3, 9, 24]]);
   });
+
+  it('differentiates by what is the same at each step through views of tensors in memory', async () => {
+    const row = tensor([[1, 0.5]]);
+    const column = row.transpose(); // a view, in memory as soon as it is there
+    const grown = (m: Tensor): Tensor => {
+      const step = (s: Tensor): [Tensor, null] => [s.add(m).matmul(column).add(zeros([2, 2])), null];
+      return scan(step, zeros([2, 2]), null, { length: 3 })[0].sum();
+    };
+    // A row [a, b] of m becomes [t, t] with t = (s + a) + (s + b) / 2 of its s before: t = 1.5 s + a + b / 2, so t counts 1 + 1.5 + 2.25 times, twice.
+    expect(await grad(grown)(zeros([2, 2])).array()).toEqual([
+      [9.5, 4.75],
+      [9.5, 4.75],
+    ]);
+  });
 });
