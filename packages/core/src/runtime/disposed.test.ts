@@ -3,7 +3,8 @@ import { expect, it } from 'vitest';
 import { createReferenceEngine } from '@polygrad/testing';
 import * as pg from '../index.ts';
 
-const gone = /engine that is disposed: values that only it had are gone; call setEngine\('reference'\) and compute them again/;
+const gone =
+  /engine that is disposed: values that only it had are gone; call setEngine\('reference'\) and compute them again/;
 
 it('is told by a flush once and by every reader, and is computed after setEngine unless it needs lost values', async () => {
   const engine = createReferenceEngine();

@@ -144,7 +144,9 @@ describe('what has no weight', () => {
   it('does not count in divergences and cross entropy', async () => {
     // The target has no share of what the prediction holds to be impossible.
     expect(await values(pg.klDiv(f64([0, -all]), f64([1, 0]), { reduction: 'none' }))).toEqual([0, 0]);
-    expect(await values(pg.klDiv(f64([0, -all]), f64([0, -all]), { reduction: 'none', logTarget: true }))).toEqual([0, 0]);
+    expect(await values(pg.klDiv(f64([0, -all]), f64([0, -all]), { reduction: 'none', logTarget: true }))).toEqual([
+      0, 0,
+    ]);
     const x = f64([[0, -all, 0]]);
     const chance = f64([[0.5, 0, 0.5]]);
     expect((await values(pg.crossEntropy(x, chance)))[0]).toBeCloseTo(Math.LN2, 12);
@@ -167,7 +169,12 @@ describe('what has no weight', () => {
 
   it('does not count in losses of Poisson counts, and infinite rates cost all', async () => {
     const none = { reduction: 'none' } as const;
-    expect(await values(pg.poissonNllLoss(f64([-all, -all, all, 800]), f64([0, 2, 2, 1e308]), none))).toEqual([0, all, all, all]);
+    expect(await values(pg.poissonNllLoss(f64([-all, -all, all, 800]), f64([0, 2, 2, 1e308]), none))).toEqual([
+      0,
+      all,
+      all,
+      all,
+    ]);
     const rates = { ...none, logInput: false, eps: 0 };
     expect(await values(pg.poissonNllLoss(f64([0, 0, all]), f64([0, 2, 2]), rates))).toEqual([0, all, all]);
   });
