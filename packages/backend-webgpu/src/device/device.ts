@@ -2,7 +2,7 @@
 import { host } from '#host';
 import type { DType } from '@polygrad/core';
 import { defaultStore, type EngineCaps, EngineMissingError, type EngineTuning } from '@polygrad/core/engine';
-import { wgslNativeOps } from '@polygrad/emit-c/native';
+import { wgslNativeOps } from '@polygrad/emit-c/wgsl-facts';
 import type { Found } from './adapter.ts';
 import type { WebGpuEngineOptions } from '../options.ts';
 

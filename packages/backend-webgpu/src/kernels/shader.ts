@@ -1,7 +1,7 @@
 /** A program as WGSL, and where its arguments go: what its text does not say follows from its interface. */
 import type { Program } from '@polygrad/core/engine/planned';
 import type { PrintedKernel, PrintedScalar } from '@polygrad/emit-c';
-import { foldGrid, wgslScalars } from '@polygrad/emit-c/native';
+import { foldGrid, wgslScalars } from '@polygrad/emit-c/wgsl-facts';
 import { mostGroups } from '../constants.ts';
 import { needsPieces, type Piece, piecesOf } from './pieces.ts';
 

@@ -21,7 +21,7 @@ export const wgslNativeOps: ReadonlySet<KNode['op']> = new Set([
  * Where the scalars of a program go in the uniform block: one word each, in their order.
  *
  * @example
- * import { wgslScalars } from '@polygrad/emit-c/native';
+ * import { wgslScalars } from '@polygrad/emit-c/wgsl-facts';
  * const [, second] = wgslScalars(['float32', 'bool']);
  * console.log(second!.dtype, second!.at); //=> uint32 4
  */

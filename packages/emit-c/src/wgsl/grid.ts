@@ -10,7 +10,7 @@ export interface Folded {
  * The smallest box of at least as many groups with no side longer than `most`, or null if there is none.
  *
  * @example
- * import { foldGrid } from '@polygrad/emit-c/native';
+ * import { foldGrid } from '@polygrad/emit-c/wgsl-facts';
  * console.log(foldGrid([100000, 1, 1], 65535)!.dispatch); //=> [ 50000, 2, 1 ]
  */
 export function foldGrid(grid: readonly [number, number, number], most: number): Folded | null {
