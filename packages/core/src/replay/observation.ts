@@ -20,7 +20,6 @@ import { OperationError } from '@polygrad/compiler/shape/errors';
 import { mapNested } from '@polygrad/compiler/shape/nested';
 import { sizeOf } from '@polygrad/compiler/shape/view';
 import { type TensorHandle, wrap } from '../tensor/handle.ts';
-import { Draws, Numbers } from './numbers.ts';
 import {
   type Assigned,
   type Decision,
@@ -38,7 +37,7 @@ import {
   type Upload,
   knownValue,
 } from './script.ts';
-import { Renumbering, Slots } from './slots.ts';
+import { Draws, Numbers, Renumbering, Slots } from './slots.ts';
 
 /** Most commands of a script: they are submitted together, so that all run or none. */
 const mostSteps = 8192;

@@ -1,13 +1,15 @@
 /**
- * Where memory stands in a script that is being recorded. In: buffers as they turn up. Out: slots, and places and storages in their words.
- *
- * While recording, uploads count as fresh memory, which they were allocated as. `Renumbering` gives them their slots behind the inputs.
+ * What stands in a script for memory, numbers and random keys, while a call is observed. In: buffers, plans and keys as they turn up. Out: slots and
+ * places, numbers of dispatches, and the calls of the generator that keys come from.
  */
-import type { Binding, EngineBuffer } from '../engine/engine.ts';
+import type { Binding, CompiledKernel, EngineBuffer } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
-import type { Node } from '../graph/node.ts';
+import type { Attrs, Node } from '../graph/node.ts';
+import { graph } from '../graph/state.ts';
+import type { Plan } from '../planner/plan.ts';
 import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
-import type { Fresh, Place, Step, Storage } from './script.ts';
+import { generatedKey } from '../tensor/random-key.ts';
+import type { Fresh, Live, Place, Scalar, Step, Storage } from './script.ts';
 
 /** Which slot a buffer is, and where the slot begins in it. */
 interface SlotAddress {
@@ -16,6 +18,7 @@ interface SlotAddress {
   readonly base: number;
 }
 
+/** Memory. Uploads count as fresh, which they were allocated as; `Renumbering` gives them their slots behind the inputs. */
 export class Slots {
   readonly fresh: Fresh[] = [];
   readonly #byMemory = new Map<EngineBuffer, SlotAddress>();
@@ -81,5 +84,91 @@ export class Renumbering {
       if (step.kind === 'fill') return { ...step, to: place(step.to) };
       return { ...step, from: place(step.from), to: place(step.to) };
     });
+  }
+}
+
+/** Origin of a random key: a call of the generator, counted from the beginning, and how it was split since. */
+interface Draw {
+  readonly call: number;
+  readonly path: readonly number[];
+}
+
+/** Random keys. */
+export class Draws {
+  /** Calls of the generator whose bits are computed from numbers of the observed call. */
+  readonly bound: Set<number> = new Set();
+  readonly #before: number;
+  readonly #parts = new Map<readonly number[], Draw>();
+
+  /** @param before calls of the generator before the observed call */
+  constructor(before: number) {
+    this.#before = before;
+  }
+
+  /** Calls of the generator since then; negative if it was seeded again. */
+  get count(): number {
+    return graph.calls - this.#before;
+  }
+
+  /** Null for a key that is not the generator's. */
+  of(key: readonly number[]): Draw | null {
+    const known = this.#parts.get(key);
+    if (known !== undefined) return known;
+    for (let call = 0; call < this.count; call++) {
+      const [high, low] = generatedKey(this.#before + call);
+      if (high === key[0] && low === key[1]) return { call, path: [] };
+    }
+    return null;
+  }
+
+  split(key: readonly number[], parts: readonly (readonly number[])[]): void {
+    const draw = this.of(key);
+    if (draw === null) return;
+    for (const [i, part] of parts.entries()) this.#parts.set(part, { call: draw.call, path: [...draw.path, i] });
+  }
+}
+
+/** A plan that ran, and which of its dispatches comes next. */
+interface Planned {
+  readonly plan: Plan;
+  readonly scalars: readonly (readonly Scalar[])[];
+  next: number;
+}
+
+/** Numbers: those of the observed call, and those read at every call. */
+export class Numbers {
+  /** Numbers that are read at every call. */
+  readonly live: Live[] = [];
+  readonly #liveOf = new Map<Node, number>();
+  readonly #planned: Planned[] = [];
+
+  add(node: Node, live: Live): void {
+    this.#liveOf.set(node, this.live.push(live) - 1);
+  }
+
+  /** The number of a `scalar` node. */
+  of(node: Node): Scalar {
+    const live = this.#liveOf.get(node);
+    return live === undefined ? (node.attr as Attrs['scalar']).value : { live };
+  }
+
+  planned(plan: Plan, nodes: readonly (Node | undefined)[]): void {
+    const scalars = plan.dispatches.map((dispatch) =>
+      dispatch.scalars.map((local) => (local < 0 ? plan.sizes[-1 - local]! : this.of(nodes[local]!))),
+    );
+    this.#planned.push({ plan, scalars, next: 0 });
+  }
+
+  /** The numbers of a kernel's next dispatch, according to its plan. With loops, plans alternate. Null if no plan expects it next. */
+  ofDispatch(kernel: CompiledKernel): readonly Scalar[] | null {
+    for (let i = this.#planned.length - 1; i >= 0; i--) {
+      const planned = this.#planned[i]!;
+      const { dispatches } = planned.plan;
+      if (dispatches[planned.next]?.kernel !== kernel) continue;
+      const found = planned.scalars[planned.next]!;
+      planned.next = (planned.next + 1) % dispatches.length;
+      return found;
+    }
+    return null;
   }
 }
