@@ -118,9 +118,7 @@ export function createJavaScriptEngine(): JavaScriptEngine {
           new Uint32Array(dataOf(command.to), command.to.offset, command.to.bytes / 4).fill(command.pattern);
         else {
           const { program, call } = command.kernel as Kernel;
-          const memory = program.params.map((p) =>
-            elementsOf(command.bindings[p.arg.slot] as Binding, hostArrays[p.dtype]),
-          );
+          const memory = program.params.map((p) => elementsOf(command.bindings[p.arg.slot]!, hostArrays[p.dtype]));
           call(...memory, ...command.scalars, ...(command.groups ?? program.grid));
         }
       }

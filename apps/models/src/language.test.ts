@@ -61,7 +61,7 @@ describe('lande', () => {
     };
     rows.forEach((row, i) => {
       for (const [language, probability] of lande(cases[i]?.text as string))
-        expect(Math.abs((row[languages.indexOf(language)] as number) - probability)).toBeLessThan(1e-5);
+        expect(Math.abs(row[languages.indexOf(language)]! - probability)).toBeLessThan(1e-5);
     });
   });
 });

@@ -28,7 +28,7 @@ function readImage(path: string): Image {
 
 /** Red, green and blue. */
 function colours({ data, width, height }: Image): Float32Array {
-  return Float32Array.from({ length: width * height * 3 }, (_, i) => data[Math.floor(i / 3) * 4 + (i % 3)] as number);
+  return Float32Array.from({ length: width * height * 3 }, (_, i) => data[Math.floor(i / 3) * 4 + (i % 3)]!);
 }
 
 describe('@upscalerjs/esrgan-slim', () => {
@@ -47,7 +47,7 @@ describe('@upscalerjs/esrgan-slim', () => {
     const wanted = colours(expected);
     const histogram = new Map<number, number>();
     bytes.forEach((byte, i) => {
-      const off = Math.abs(byte - (wanted[i] as number));
+      const off = Math.abs(byte - wanted[i]!);
       histogram.set(off, (histogram.get(off) ?? 0) + 1);
     });
     expect(histogram.get(0)).toBeGreaterThan(0.9999 * wanted.length);

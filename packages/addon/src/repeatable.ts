@@ -48,7 +48,7 @@ function accesses(command: Command): { reads: Region[]; writes: Region[] } {
       const of = (accepted: readonly string[]): Region[] =>
         command.kernel.program.params
           .filter((p) => accepted.includes(p.arg.access))
-          .map((p) => regionOf(command.bindings[p.arg.slot] as Binding));
+          .map((p) => regionOf(command.bindings[p.arg.slot]!));
       return { reads: of(['read', 'readwrite']), writes: of(['write', 'readwrite']) };
     }
     default:

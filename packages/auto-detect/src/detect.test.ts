@@ -225,7 +225,7 @@ describe('detection', () => {
     const failing = detect({ only: ['webgpu'], onReport }, [packaged(fake('webgpu', { reason: 'no adapter' })), cpu]);
     await expect(failing).rejects.toThrow(EngineMissingError);
     await expect(failing).rejects.toThrow(/webgpu +- +no device: no adapter/);
-    expect(verdicts(onReport.mock.calls[0]?.[0] as DetectionReport)).toEqual(['cpu: left out', 'webgpu: no device']);
+    expect(verdicts(onReport.mock.calls[0]![0])).toEqual(['cpu: left out', 'webgpu: no device']);
     await expect(failing).rejects.toThrow("the CPU engine would, but 'only' does not:");
     const excluded = detect({ exclude: ['cpu'] }, [packaged(fake('webgpu', { reason: 'no adapter' })), cpu]);
     await expect(excluded).rejects.toThrow("the CPU engine would, but 'exclude' names it:");

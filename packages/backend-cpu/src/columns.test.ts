@@ -24,11 +24,11 @@ describe('sums of columns', () => {
   it.each(cases)('$what $shape', async ({ shape, axis, kernels }) => {
     const data = eighths(shape.reduce((a, b) => a * b));
     const inner = shape.slice(axis + 1).reduce((a, b) => a * b, 1);
-    const rows = shape[axis] as number;
+    const rows = shape[axis]!;
     const want = new Float64Array(data.length / rows);
     data.forEach((x, i) => {
       const at = Math.floor(i / (inner * rows)) * inner + (i % inner);
-      want[at] = (want[at] as number) + x;
+      want[at] = want[at]! + x;
     });
     for (const engine of engines) {
       await setEngine(engine);
@@ -45,7 +45,7 @@ describe('sums of columns', () => {
   });
 
   it('of a transposed matrix are sums of rows: one step', async () => {
-    await setEngine(engines[0] as CpuEngine);
+    await setEngine(engines[0]!);
     const [rows, columns] = [1100, 1500];
     const data = eighths(rows * columns);
     const x = tensor(data, { shape: [rows, columns] });

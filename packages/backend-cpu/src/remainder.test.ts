@@ -35,14 +35,14 @@ it.each([
     dtype === 'float32' || !(b !== 0 && Math.abs(a / b) > 2 ** 250 && Number.isFinite(a));
   const pairs = edges.flatMap((a) => edges.filter((b) => within(a, b)).map((b) => [a, b] as const));
   const [x, y] = [1, 2].map((seed) =>
-    Data.from([...numbers(4001, spread, seed), ...pairs.map((p) => p[seed - 1] as number)]),
+    Data.from([...numbers(4001, spread, seed), ...pairs.map((p) => p[seed - 1]!)]),
   ) as [Float32Array, Float32Array];
   // Quotients that are whole, or just below.
-  for (let i = 0; i < 1000; i++) x[i] = (y[i] as number) * (1 + (i % 97)) * (i % 2 === 0 ? 1 : 1 - 2 ** -24);
+  for (let i = 0; i < 1000; i++) x[i] = y[i]! * (1 + (i % 97)) * (i % 2 === 0 ? 1 : 1 - 2 ** -24);
   const [a, b] = [tensor(x, { dtype }), tensor(y, { dtype })];
   const z = fmod(a, b);
   const got = await z.data();
-  const wrong = Array.from(x).findIndex((v, i) => !Object.is(v % (y[i] as number), got[i]));
+  const wrong = Array.from(x).findIndex((v, i) => !Object.is(v % y[i]!, got[i]));
   expect(wrong < 0 ? '' : `${x[wrong]} % ${y[wrong]} is ${got[wrong]}`).toBe('');
   for (const t of [a, b, z]) t.dispose();
 });

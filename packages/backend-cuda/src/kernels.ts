@@ -41,7 +41,7 @@ export class Kernels implements KernelTable<CudaKernel> {
       }
     });
     return programs.map((program, i) => {
-      const kernel = emitted[i] as PtxKernel;
+      const kernel = emitted[i]!;
       return new CudaKernel(program, kernel, this.#isForLibrary(program) ? null : this.#modules.take(kernel.text));
     });
   }

@@ -16,7 +16,7 @@ describe.skipIf(!hasDevice())('remainders with special values among the operands
   /** Ordinary numbers, every fiftieth a special value. `offset`: where the first is. */
   const numbers = (count: number, offset: number): Float64Array =>
     Float64Array.from({ length: count }, (_, i) =>
-      i % 50 === offset ? (specials[((i / 50) % 5) | 0] as number) : Math.sin(i + offset) * 10 ** ((i % 40) - 20),
+      i % 50 === offset ? specials[((i / 50) % 5) | 0]! : Math.sin(i + offset) * 10 ** ((i % 40) - 20),
     );
 
   it("is not the device's function, which took 51 s for 1,024 elements", async () => {
@@ -33,10 +33,10 @@ describe.skipIf(!hasDevice())('remainders with special values among the operands
       const [a, b] = [numbers(count, 3).map(round), numbers(count, 20).map(round)];
       const [x, y] = [tensor(a, { dtype }), tensor(b, { dtype })];
       const [rest, positive] = [fmod(x, y), remainder(x, y)];
-      const expected = Array.from(a, (v, i) => v % (b[i] as number));
+      const expected = Array.from(a, (v, i) => v % b[i]!);
       expect([...(await rest.data())]).toEqual(expected);
       const moved = expected.map((r, i) => {
-        const side = b[i] as number;
+        const side = b[i]!;
         if (r === 0) return side < 0 ? -0 : 0;
         return r < 0 === side < 0 ? r : round(r + side);
       });

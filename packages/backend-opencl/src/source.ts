@@ -4,7 +4,7 @@
 
 /** The kernels in order, after the union of their declarations. */
 export function combineSources(sources: readonly string[]): string {
-  if (sources.length === 1) return sources[0] as string;
+  if (sources.length === 1) return sources[0]!;
   const before = new Set<string>();
   const kernels: string[] = [];
   for (const source of sources) {

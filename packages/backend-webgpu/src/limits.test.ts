@@ -95,7 +95,7 @@ describe.skipIf(first === null)('a device with the default limits', () => {
       scope(() => {
         for (const part of parts) part.assign(part.mul(2).add(1));
       });
-      expect(await (parts[n - 1] as Tensor).array()).toEqual([2 * n - 1, 4 * n - 3, 6 * n - 5]);
+      expect(await parts[n - 1]!.array()).toEqual([2 * n - 1, 4 * n - 3, 6 * n - 5]);
       for (const part of parts) part.dispose();
     }
   });

@@ -31,7 +31,7 @@ function step(w: Tensor, losses: Tensor[]): void {
     const [x, y] = [tensor([1, 2, -1]), tensor([2, -1, 0.5])];
     const loss = (p: Tensor): Tensor => p.mul(x).sub(y).square().sum();
     losses.push(keep(loss(w)));
-    w.assign(w.sub((grads(loss)(w)[0] as Tensor).mul(0.05)));
+    w.assign(w.sub(grads(loss)(w)[0]!.mul(0.05)));
   });
 }
 
@@ -50,7 +50,7 @@ describe.skipIf(first === null)('a training on a device that is lost', () => {
       const losses: Tensor[] = [];
       try {
         step(w, losses);
-        read.push((await (losses[0] as Tensor).item()) as number);
+        read.push((await losses[0]!.item()) as number);
       } catch (error) {
         expect(error).toBeInstanceOf(DeviceLostError);
         lost++;
@@ -65,9 +65,9 @@ describe.skipIf(first === null)('a training on a device that is lost', () => {
     expect(getEngine()).not.toBe(engine);
     expect(getEngine().name).toBe('webgpu');
     // Each loss but those of steps that were done again is below the one before.
-    const again = read.filter((loss, i) => i > 0 && loss >= (read[i - 1] as number)).length;
+    const again = read.filter((loss, i) => i > 0 && loss >= read[i - 1]!).length;
     expect(again).toBeLessThanOrEqual(1);
-    expect(read[read.length - 1]).toBeLessThan((read[11] as number) / 2);
+    expect(read[read.length - 1]).toBeLessThan(read[11]! / 2);
     w.dispose();
     await idle();
   });

@@ -54,7 +54,7 @@ describe.skipIf(engine === null)('tensors on WebGPU', () => {
     const step = (): Tensor =>
       scope(() => {
         const [value, grads] = valueAndGrad(lossOf, { argnums: [0, 1] })(w1, w2);
-        for (const [i, w] of [w1, w2].entries()) w.assign(w.sub((grads[i] as Tensor).mul(0.1)));
+        for (const [i, w] of [w1, w2].entries()) w.assign(w.sub(grads[i]!.mul(0.1)));
         return value;
       });
     await Promise.all([x, y, w1, w2].map((t) => t.data()));

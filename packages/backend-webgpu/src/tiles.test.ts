@@ -29,8 +29,8 @@ describe.skipIf(engine === null)('kernels for groups of threads', () => {
       const [a, b, bias] = [numbers(m * k, 1), numbers(k * n, 2), numbers(n, 3)];
       const want = Array.from({ length: m * n }, (_, at) => {
         const [i, j] = [Math.floor(at / n), at % n];
-        let sum = bias[j] as number;
-        for (let s = 0; s < k; s++) sum += (a[i * k + s] as number) * (b[turned ? j * k + s : s * n + j] as number);
+        let sum = bias[j]!;
+        for (let s = 0; s < k; s++) sum += a[i * k + s]! * b[turned ? j * k + s : s * n + j]!;
         return Math.max(0, sum);
       });
       const right = turned ? tensor(b, { shape: [n, k] }).transpose() : tensor(b, { shape: [k, n] });
@@ -53,7 +53,7 @@ describe.skipIf(engine === null)('kernels for groups of threads', () => {
           for (let j = 0; j < 3; j++) {
             const [r, s] = [y + i - 1, z + j - 1];
             if (r < 0 || r >= 9 || s < 0 || s >= 10) continue;
-            sum += (x[c * 90 + r * 10 + s] as number) * (w[o * 27 + c * 9 + i * 3 + j] as number);
+            sum += x[c * 90 + r * 10 + s]! * w[o * 27 + c * 9 + i * 3 + j]!;
           }
       return sum;
     });
@@ -69,7 +69,7 @@ describe.skipIf(engine === null)('kernels for groups of threads', () => {
       .transpose()
       .mul(2)
       .data();
-    expect([...turned]).toEqual(Array.from(x, (_, at) => 2 * (x[(at % 64) * 70 + Math.floor(at / 64)] as number)));
+    expect([...turned]).toEqual(Array.from(x, (_, at) => 2 * x[(at % 64) * 70 + Math.floor(at / 64)]!));
     const short = x.slice(0, 300);
     let sum = 0;
     expect([...(await tensor(x).cumSum(0).data())]).toEqual(Array.from(x, (v) => (sum += v)));
@@ -77,7 +77,7 @@ describe.skipIf(engine === null)('kernels for groups of threads', () => {
     const index = Int32Array.from(short, (v, i) => (i * 7 + v + 4) % 50);
     const want = new Float32Array(50);
     short.forEach((v, i) => {
-      want[index[i] as number] = (want[index[i] as number] as number) + v;
+      want[index[i]!] = want[index[i]!]! + v;
     });
     const got = await tensor(new Float32Array(50)).scatterAdd(tensor(index), tensor(short)).data();
     expect([...got]).toEqual([...want]);

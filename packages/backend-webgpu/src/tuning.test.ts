@@ -100,7 +100,7 @@ function training(): { step: () => Tensor; weights: Tensor } {
   const step = (): Tensor =>
     scope(() => {
       const now = keep(loss(weights));
-      weights.assign(weights.sub((grads(loss)(weights)[0] as Tensor).mul(0.5)));
+      weights.assign(weights.sub(grads(loss)(weights)[0]!.mul(0.5)));
       return now;
     });
   return { step, weights };

@@ -105,7 +105,7 @@ const cases: readonly Case[] = [
     { flops: 2 * 64 * 64 * 4 * 9 * 254 ** 2 },
     () => {
       const [x, w, g] = [leaf([64, 64, 256, 256]), leaf([4, 64, 3, 3]), leaf([64, 4, 254, 254])];
-      return grads((f: Tensor) => conv2d(x, f).mul(g).sum())(w)[0] as Tensor;
+      return grads((f: Tensor) => conv2d(x, f).mul(g).sum())(w)[0]!;
     },
   ],
   ['a sum', { flops: 400 * M, bytes: 1600 * M }, () => leaf([400 * M]).sum()],
@@ -122,7 +122,7 @@ const cases: readonly Case[] = [
   // Comparisons: no sort has fewer than log2(n!) of them.
   ['a sort', { flops: 100 * M * 24, bytes: 800 * M }, () => leaf([100 * M]).sort()],
   ['sorts of rows', { flops: 100 * M * 5, bytes: 800 * M }, () => leaf([M, 100]).sort()],
-  ['the greatest ten', { flops: 100 * M, bytes: 400 * M }, () => leaf([100 * M]).topK(10)[0] as Tensor],
+  ['the greatest ten', { flops: 100 * M, bytes: 400 * M }, () => leaf([100 * M]).topK(10)[0]!],
   [
     'additions to few places',
     { flops: 100 * M, bytes: 800 * M },

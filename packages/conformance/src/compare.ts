@@ -63,7 +63,7 @@ export function assertClose(
   let worstExcess = 0;
   for (let i = 0; i < actual.length; i++) {
     const a = Number(actual[i]);
-    const e = expected.data[i] as number;
+    const e = expected.data[i]!;
     if (Object.is(a, e) || a === e || (Number.isNaN(a) && Number.isNaN(e))) continue;
     const error = Math.abs(a - e);
     const allowed = atol + rtol * Math.abs(e) + (slack?.data[i] ?? 0);

@@ -27,7 +27,7 @@ export function touchedByDenormals(
     operands.some((o) => {
       let [rest, stride, place] = [at, 1, 0];
       for (let axis = rank - 1; axis >= 0; axis--) {
-        const extent = common[axis] as number;
+        const extent = common[axis]!;
         const own = o.shape[axis - rank + o.shape.length] ?? 1;
         place += (own === 1 ? 0 : rest % extent) * stride;
         rest = Math.floor(rest / extent);

@@ -53,14 +53,14 @@ class Problem {
       if (i < 0) return a;
       return nd(
         a.shape,
-        a.data.map((x, q) => x + delta * ((directions[i] as NDArray).data[q] as number)),
+        a.data.map((x, q) => x + delta * directions[i]!.data[q]!),
       );
     });
   }
 
   /** The inputs to differentiate, as tensors. */
   points(inputs: readonly NDArray[] = this.inputs): Tensor[] {
-    return this.of.map((position) => this.wide(inputs[position] as NDArray));
+    return this.of.map((position) => this.wide(inputs[position]!));
   }
 
   /** The operation on float64, the other inputs fixed. */
@@ -70,16 +70,14 @@ class Problem {
     return (...xs) => {
       const given = [...all];
       this.of.forEach((position, i) => {
-        given[position] = xs[i] as Tensor;
+        given[position] = xs[i]!;
       });
       return spec.run(given, instance.options ?? {});
     };
   }
 
   directions(salt: string): NDArray[] {
-    return this.of.map((position) =>
-      weights(this.spec, (this.inputs[position] as NDArray).shape, `${salt}${position}`),
-    );
+    return this.of.map((position) => weights(this.spec, this.inputs[position]!.shape, `${salt}${position}`));
   }
 
   resultWeights(): NDArray {
@@ -95,12 +93,11 @@ type Scalar = (...xs: Tensor[]) => Tensor;
 
 /** <gradient of f, directions>. */
 function along(f: Scalar, directions: readonly Tensor[]): Scalar {
-  return (...xs) =>
-    (grads(f)(...xs) as Tensor[]).map((g, i) => sum(mul(g, directions[i] as Tensor))).reduce((a, b) => a.add(b));
+  return (...xs) => (grads(f)(...xs) as Tensor[]).map((g, i) => sum(mul(g, directions[i]!))).reduce((a, b) => a.add(b));
 }
 
 async function numberOf(f: Scalar, xs: readonly Tensor[]): Promise<number> {
-  return (await arrayOf(scope(() => f(...xs)))).data[0] as number;
+  return (await arrayOf(scope(() => f(...xs)))).data[0]!;
 }
 
 /** Salts of the directions that are taken one after the other, and the name of what comes out. */
@@ -118,12 +115,12 @@ export async function checkHigher(
   target: Target,
 ): Promise<void> {
   const problem = new Problem(spec, instance, inputs);
-  if (count((inputs[problem.of[0] as number] as NDArray).shape) === 0) return;
+  if (count(inputs[problem.of[0]!]!.shape) === 0) return;
   const run = problem.run();
   const weight = problem.wide(problem.resultWeights());
   const { salts, name } = higher[order];
   const directions = salts.map((salt) => problem.directions(salt));
-  const last = directions[directions.length - 1] as NDArray[];
+  const last = directions[directions.length - 1]!;
   const wide = (arrays: readonly NDArray[]): Tensor[] => arrays.map((a) => problem.wide(a));
   // Not linear in the result, so that gradients depend on the gradients that come in.
   const bent = (y: Tensor): Tensor => add(y, mul(y, rsqrt(add(mul(y, y), 1))));
@@ -150,7 +147,7 @@ export async function checkTangent(spec: OpSpec, inputs: NDArray[], instance: In
   problem.dispose();
   const high = spec.oracle(problem.moved(ahead, step), options);
   const low = spec.oracle(problem.moved(ahead, -step), options);
-  const expected = high.data.map((y, i) => (y - (low.data[i] as number)) / (2 * step));
+  const expected = high.data.map((y, i) => (y - low.data[i]!) / (2 * step));
   assertClose('change of the result', actual.data, actual.shape, nd(high.shape, expected), finiteDifference(target));
 }
 
@@ -163,7 +160,7 @@ export async function checkBatch(spec: OpSpec, instance: Instance, target: Targe
   );
   const [one, two] = examples as [NDArray[], NDArray[]];
   const batch = one.map((a, i) => {
-    const b = two[i] as NDArray;
+    const b = two[i]!;
     return makeTensor(nd([2, ...a.shape], [...a.data, ...b.data]), spec.inputDTypes?.[i] ?? dtype);
   });
   const result = scope(() => vmap((...xs: Tensor[]) => spec.run(xs, options))(...batch));

@@ -29,10 +29,10 @@ export function expand(spec: OpSpec, target: Target): ConformanceCase[] {
     }
     cases.push({
       name: `${spec.name} / ${instance.label} / ${spec.dtypes[0]} / eager equals fused`,
-      run: guarded(target, spec.dtypes[0] as DType, () => checkEager(spec, instance, spec.dtypes[0] as DType, target)),
+      run: guarded(target, spec.dtypes[0]!, () => checkEager(spec, instance, spec.dtypes[0]!, target)),
     });
     if (instance.small) {
-      const dtype: DType = spec.dtypes.includes('float64') ? 'float64' : (spec.dtypes[0] as DType);
+      const dtype: DType = spec.dtypes.includes('float64') ? 'float64' : spec.dtypes[0]!;
       cases.push({
         name: `${spec.name} / ${instance.label} / ${dtype} / batch`,
         run: guarded(target, dtype, () => checkBatch(spec, instance, target)),
@@ -192,11 +192,11 @@ async function libraryGradients(spec: OpSpec, instance: Instance, inputs: NDArra
   const loss = (...xs: Tensor[]): Tensor => {
     const all = [...given];
     of.forEach((position, i) => {
-      all[position] = xs[i] as Tensor;
+      all[position] = xs[i]!;
     });
     return sum(mul(spec.run(all, options), weight));
   };
-  const result = grads(loss)(...of.map((position) => given[position] as Tensor)) as Tensor[];
+  const result = grads(loss)(...of.map((position) => given[position]!)) as Tensor[];
   const arrays = await arraysOf(result);
   for (const t of [...given, weight]) t.dispose();
   return arrays;
@@ -210,10 +210,10 @@ async function checkGradient(spec: OpSpec, instance: Instance, target: Target): 
   const tolerance = target.tolerances.finiteDifference.float64;
   if (!tolerance) throw new Error('no finite-difference tolerance for float64');
   const value = (arrays: NDArray[]): number =>
-    spec.oracle(arrays, options).data.reduce((total, y, i) => total + y * (w.data[i] as number), 0);
+    spec.oracle(arrays, options).data.reduce((total, y, i) => total + y * w.data[i]!, 0);
   const step = 1e-6;
   for (const [i, position] of (spec.gradient?.of ?? []).entries()) {
-    const input = inputs[position] as NDArray;
+    const input = inputs[position]!;
     const expected = input.data.map((x, at) => {
       const moved = (delta: number): NDArray[] =>
         inputs.map((a, j) =>
@@ -226,7 +226,7 @@ async function checkGradient(spec: OpSpec, instance: Instance, target: Target): 
         );
       return (value(moved(step)) - value(moved(-step))) / (2 * step);
     });
-    const gradient = actual[i] as NDArray;
+    const gradient = actual[i]!;
     assertClose(`gradient by input ${position}`, gradient.data, gradient.shape, nd(input.shape, expected), tolerance);
   }
 }
@@ -238,7 +238,7 @@ async function checkGradient32(spec: OpSpec, instance: Instance, target: Target)
   const narrow = await libraryGradients(spec, instance, inputs, 'float32');
   const { rtol, atol } = target.tolerances.gradient.float32 ?? { rtol: 0, atol: 0 };
   wide.forEach((expected, i) => {
-    const actual = narrow[i] as NDArray;
+    const actual = narrow[i]!;
     const largest = expected.data.reduce((m, x) => Math.max(m, Math.abs(x)), 0);
     assertClose(`float32 gradient ${i}`, actual.data, actual.shape, expected, { rtol, atol: atol * largest });
   });

@@ -33,7 +33,7 @@ function arrange(a: NDArray, dtype: DType, layout: Layout): Tensor {
     case 'strided': {
       // Values interleaved with others that no kernel may touch the result with.
       const last = a.shape.length - 1;
-      const wide = [...a.shape.slice(0, last), (a.shape[last] as number) * 2];
+      const wide = [...a.shape.slice(0, last), a.shape[last]! * 2];
       const filler = dtype === 'float32' || dtype === 'float64' ? Number.NaN : 1;
       const data = a.data.flatMap((x) => [x, filler]);
       return slice(

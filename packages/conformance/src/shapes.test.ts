@@ -36,29 +36,27 @@ function matrix(random: Random, height: number, width: number): Matrix {
   return rows(height, () => list(width, () => Math.fround(random() - 0.5)));
 }
 
-function upload(m: Matrix, shape: readonly number[] = [m.length, (m[0] as number[]).length]): Tensor {
+function upload(m: Matrix, shape: readonly number[] = [m.length, m[0]!.length]): Tensor {
   return tensor(Float32Array.from(m.flat()), { shape });
 }
 
-const at = (m: Matrix, i: number, j: number): number => (m[i] as number[])[j] as number;
+const at = (m: Matrix, i: number, j: number): number => m[i]![j]!;
 
 /** a b^T. */
 function product(a: Matrix, b: Matrix): Matrix {
-  return rows(a.length, (i) => list(b.length, (j) => (a[i] as number[]).reduce((s, x, k) => s + x * at(b, j, k), 0)));
+  return rows(a.length, (i) => list(b.length, (j) => a[i]!.reduce((s, x, k) => s + x * at(b, j, k), 0)));
 }
 
-const turned = (a: Matrix): Matrix => rows((a[0] as number[]).length, (j) => list(a.length, (i) => at(a, i, j)));
+const turned = (a: Matrix): Matrix => rows(a[0]!.length, (j) => list(a.length, (i) => at(a, i, j)));
 const map = (f: (...x: number[]) => number, ...of: Matrix[]): Matrix =>
-  rows((of[0] as Matrix).length, (i) =>
-    list(((of[0] as Matrix)[0] as number[]).length, (j) => f(...of.map((m) => at(m, i, j)))),
-  );
+  rows(of[0]!.length, (i) => list(of[0]![0]!.length, (j) => f(...of.map((m) => at(m, i, j)))));
 
 /** 1 .. n in an order without pattern. */
 const shuffled = (n: number, step: number): number[] => list(n, (i) => 1 + ((i * step) % n));
 
 function close(found: ArrayLike<number>, wanted: readonly number[], tolerance: number): void {
   expect(found.length).toBe(wanted.length);
-  const off = Math.max(...wanted.map((w, i) => Math.abs((found[i] as number) - w) / (1 + Math.abs(w))));
+  const off = Math.max(...wanted.map((w, i) => Math.abs(found[i]! - w) / (1 + Math.abs(w))));
   expect(off).toBeLessThan(tolerance);
 }
 
@@ -94,7 +92,7 @@ describe('another shape at every step', () => {
         (q, m, t) => m * (q - t),
         product(active, b),
         taken,
-        rows(n, (i) => list(actions, () => target[i] as number)),
+        rows(n, (i) => list(actions, () => target[i]!)),
       );
       const wanted = off.flat().reduce((s, d) => s + d * d, 0) / n;
       const dq = map((d) => (2 * d) / n, off);
@@ -148,7 +146,7 @@ describe('another shape at every step', () => {
           const both = map(
             (y, z) => y + z,
             product(
-              rows(n, (i) => x[i * length + t] as number[]),
+              rows(n, (i) => x[i * length + t]!),
               p,
             ),
             product(h, q),

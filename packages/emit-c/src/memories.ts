@@ -34,7 +34,7 @@ export class Memories {
     this.#registers.set(n, fresh(`${identifier(n.arg.name)}_`));
     const parts = partLanes(n.lanes, this.#widths);
     return Array.from({ length: n.arg.length }, (_, cell) =>
-      this.cells(n, cell).map((variable, i) => ({ variable, lanes: parts[i] as number })),
+      this.cells(n, cell).map((variable, i) => ({ variable, lanes: parts[i]! })),
     ).flat();
   }
 

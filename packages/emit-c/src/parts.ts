@@ -45,7 +45,7 @@ export function vectorOf(text: string, dtype: DType, lanes: number, scalars: rea
   const constant = scalars.every((s) => s.constant);
   const made = { ...call(text, dtype, lanes), constant, stable: constant };
   if (!scalars.every((s) => s.stable)) return made;
-  return { ...made, elements: scalars.length === 1 ? new Array<Part>(lanes).fill(scalars[0] as Part) : scalars };
+  return { ...made, elements: scalars.length === 1 ? new Array<Part>(lanes).fill(scalars[0]!) : scalars };
 }
 
 /** The text as an operand. */

@@ -76,7 +76,7 @@ export class Printer implements Context {
   }
 
   #scalar(n: KNode | undefined): Part {
-    return this.#value(n)[0] as Part;
+    return this.#value(n)[0]!;
   }
 
   // --- nodes
@@ -143,7 +143,7 @@ export class Printer implements Context {
       // Parts of one value may read the variables that are written.
       const parts = value.length > 1 ? value.map((p) => this.stable(p)) : value;
       for (const [i, cell] of cells.entries()) {
-        const { text } = parts[i] as Part;
+        const { text } = parts[i]!;
         if (text !== cell) this.page.line(`${cell} = ${text};`);
       }
       return;
@@ -228,7 +228,7 @@ export class Printer implements Context {
           d.operation(
             this,
             n,
-            args.map((a) => a[i] as Part),
+            args.map((a) => a[i]!),
           ),
         );
       }
@@ -238,10 +238,10 @@ export class Printer implements Context {
   #vector(n: KNode, sizes: readonly number[]): Value {
     const d = this.#dialect;
     let scalars = n.src.map((s) => this.#scalar(s));
-    if (scalars.length === 1 && sizes.length > 1) scalars = [this.stable(scalars[0] as Part)];
+    if (scalars.length === 1 && sizes.length > 1) scalars = [this.stable(scalars[0]!)];
     return pieces(sizes, (first, lanes) => {
       const own = scalars.length === 1 ? scalars : scalars.slice(first, first + lanes);
-      return lanes === 1 ? (own[0] as Part) : d.vector(this, n.dtype as DType, lanes, own);
+      return lanes === 1 ? own[0]! : d.vector(this, n.dtype as DType, lanes, own);
     });
   }
 
@@ -250,10 +250,10 @@ export class Printer implements Context {
     const dtype = n.dtype as DType;
     if (mem.op === 'REG') {
       const cells = this.#cells(mem, at);
-      const value = sizes.map((lanes, i) => ({ ...expression(cells[i] as string, dtype, lanes), atom: true }));
+      const value = sizes.map((lanes, i) => ({ ...expression(cells[i]!, dtype, lanes), atom: true }));
       if (open === undefined) return value;
       const [gate, otherwise] = [this.stable(this.#scalar(open)), this.#value(other)];
-      return value.map((v, i) => this.#dialect.choose(gate, v, otherwise[i] as Part));
+      return value.map((v, i) => this.#dialect.choose(gate, v, otherwise[i]!));
     }
     const gate = open === undefined ? null : this.#scalar(open);
     const alt = other === undefined ? null : this.#value(other);

@@ -103,7 +103,7 @@ class Emitter {
   }
 
   #scalar(n: KNode | undefined): string {
-    return this.#value(n)[0] as string;
+    return this.#value(n)[0]!;
   }
 
   #gate(n: KNode | undefined): string | null {
@@ -250,7 +250,7 @@ class Emitter {
       return cells.map((cell, i) =>
         gate === null
           ? w.op(kind, `mov.${bitsType[kind]}`, cell)
-          : choose(w, mem.dtype, gate, cell, otherwise[Math.min(i, otherwise.length - 1)] as string),
+          : choose(w, mem.dtype, gate, cell, otherwise[Math.min(i, otherwise.length - 1)]!),
       );
     }
     const from = this.#addressed(mem);
@@ -287,7 +287,7 @@ class Emitter {
     const value = this.#value(n);
     return Array.from({ length: packedCount(n) }, (_, i) =>
       n.dtype === 'float32'
-        ? w.op('r', 'mov.b32', value[i] as string)
+        ? w.op('r', 'mov.b32', value[i]!)
         : w.op('r', 'mov.b32', `{${value[2 * i]}, ${value[2 * i + 1]}}`),
     );
   }

@@ -25,7 +25,7 @@ function space(mem: Addressed): 'global' | 'shared' {
 }
 
 function vector(registers: readonly string[]): string {
-  return registers.length === 1 ? (registers[0] as string) : `{${registers.join(', ')}}`;
+  return registers.length === 1 ? registers[0]! : `{${registers.join(', ')}}`;
 }
 
 const suffix = (size: number): string => (size === 1 ? '' : `.v${size}`);

@@ -64,7 +64,7 @@ export class Writer {
     const words = last.map(({ text }) => text.slice(2, -1).split(/[ ,]+/));
     for (const [i, [, written]] of words.entries()) {
       if (written !== from[i]) return false;
-      if (words.slice(i + 1).some((others) => others.includes(to[i] as string, 2))) return false;
+      if (words.slice(i + 1).some((others) => others.includes(to[i]!, 2))) return false;
     }
     for (const [i, { text, node }] of last.entries())
       this.#lines[start + i] = { text: text.replace(`${from[i]},`, `${to[i]},`), node };

@@ -29,7 +29,7 @@ export function scan<T>(x: Grid<T>, axis: number, f: (before: T, value: T) => T)
   const n = x.shape[axis]!;
   const out: T[] = [];
   elements(moved).forEach((value, i) => {
-    out.push(i % n === 0 ? value : f(out[i - 1] as T, value));
+    out.push(i % n === 0 ? value : f(out[i - 1]!, value));
   });
   const back = order.map((_, i) => order.indexOf(i));
   return permuted(grid(moved.shape, out), last < 0 ? [] : back);
@@ -47,7 +47,7 @@ export function better<T>(compare: (a: T, b: T) => number, sign: 1 | -1): (a: T,
 /** Position of the first winner. */
 export function winner<T>(row: readonly T[], choose: (a: T, b: T) => T): number {
   let best = 0;
-  for (let i = 1; i < row.length; i++) if (!Object.is(choose(row[best] as T, row[i] as T), row[best])) best = i;
+  for (let i = 1; i < row.length; i++) if (!Object.is(choose(row[best]!, row[i]!), row[best])) best = i;
   return best;
 }
 
@@ -64,7 +64,7 @@ export function checkNotEmpty(op: string, shape: Shape, axes: readonly number[])
 function inner<T>({ zero, add, mul }: NumberType<T>, a: readonly T[], b: readonly T[]): T {
   let sum = zero;
   a.forEach((value, i) => {
-    const product = mul(value, b[i] as T);
+    const product = mul(value, b[i]!);
     sum = i === 0 ? product : add(sum, product);
   });
   return sum;

@@ -39,7 +39,7 @@ export function elements<T>({ shape, view, data }: Grid<T>): readonly T[] {
   const index = shape.map(() => 0);
   let at = view.offset;
   for (let i = 0; i < size; i++) {
-    out.push(data[at] as T);
+    out.push(data[at]!);
     for (let axis = shape.length - 1; axis >= 0; axis--) {
       const step = view.strides[axis]!;
       const next = index[axis]! + 1;
@@ -66,7 +66,7 @@ export function zipGrids<T, U, V>(op: string, a: Grid<T>, b: Grid<U>, f: (a: T, 
   const right = elements(stretch(op, b, shape));
   return grid(
     shape,
-    elements(stretch(op, a, shape)).map((value, i) => f(value, right[i] as U)),
+    elements(stretch(op, a, shape)).map((value, i) => f(value, right[i]!)),
   );
 }
 
@@ -129,7 +129,7 @@ export function joined<T>(parts: readonly Grid<T>[], axis: number): Grid<T> {
 
 export function formatGrid<T>(x: Grid<T>, toText: (value: T) => string): string {
   const values = elements(x);
-  const texts = new Map(shownElements(x.shape).map((at) => [at, toText(values[at] as T)]));
+  const texts = new Map(shownElements(x.shape).map((at) => [at, toText(values[at]!)]));
   const width = [...texts.values()].reduce((most, text) => Math.max(most, text.length), 0);
   return formatRows(x.shape, (at) => texts.get(at)!.padStart(width));
 }

@@ -65,7 +65,7 @@ export abstract class ShapedNumbers<T> {
       throw new ShapeError('item', say`${this.size} elements in shape ${showShape(this.shape)}: needs exactly one`, [
         this.shape,
       ]);
-    return elements(this.grid)[0] as T;
+    return elements(this.grid)[0]!;
   }
 
   /** Writes the elements to the console, as NumPy does. */

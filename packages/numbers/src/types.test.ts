@@ -31,7 +31,7 @@ beforeAll(async () => {
 
 /** Gaussian elimination without pivoting, on slices. */
 function determinant<T>(matrix: NumberTensor<T>): NumberTensor<T> {
-  const n = matrix.shape[0] as number;
+  const n = matrix.shape[0]!;
   if (n === 1) return matrix.at(0, 0);
   const pivot = matrix.at(0, 0);
   const factors = matrix.at({ start: 1 }, 0).div(pivot);

@@ -25,7 +25,7 @@ const off =
   (outcome: Outcome): Outcome => {
     const [first, ...rest] = outcome.tensors as [ReadTensor, ...ReadTensor[]];
     const data = (first.data as Float32Array).slice();
-    data[0] = (data[0] as number) + by;
+    data[0] = data[0]! + by;
     return { ...outcome, tensors: [{ ...first, data }, ...rest] };
   };
 

@@ -88,7 +88,7 @@ class Generator {
   }
 
   pick<T>(xs: readonly T[]): T {
-    return xs[this.random(xs.length)] as T;
+    return xs[this.random(xs.length)]!;
   }
 
   declare(...values: KNode[]): void {

@@ -13,8 +13,8 @@ function places(): ProgramCase {
   const groups = axes.map((axis) => e.special('group', axis, grid[axis]));
   const locals = axes.map((axis) => e.special('local', axis, group[axis]));
   let number: KNode = e.i32(0);
-  for (const axis of axes) number = e.add(e.mul(number, e.i32(grid[axis])), groups[axis] as KNode);
-  for (const axis of axes) number = e.add(e.mul(number, e.i32(group[axis])), locals[axis] as KNode);
+  for (const axis of axes) number = e.add(e.mul(number, e.i32(grid[axis])), groups[axis]!);
+  for (const axis of axes) number = e.add(e.mul(number, e.i32(group[axis])), locals[axis]!);
   const out = e.param(0, 'int32', 'write', 24 * 24 * 6);
   for (const [i, at] of [...groups, ...locals].entries()) b.store(out, e.add(e.mul(number, e.i32(6)), e.i32(i)), at);
   const program = b.build({ name: 'places', grid, group });

@@ -81,7 +81,7 @@ for (const [name, [batch, heads, rows, columns, width], causal] of cases) {
     for (let turn = -2; turn < Number(values.turns); turn++)
       for (const [i, run] of runs.entries()) {
         const took = await timed(run);
-        if (turn >= 0) best[i] = Math.min(best[i] as number, took);
+        if (turn >= 0) best[i] = Math.min(best[i]!, took);
       }
     const figures = best.map((ms) => ms.toFixed(ms < 1 ? 2 : 1)).join(' | ');
     process.stdout.write(

@@ -120,7 +120,7 @@ function trainer(model: Model): () => Promise<void> {
 /** Values at a quarter, a half and three quarters. */
 function quartiles(list: readonly number[]): readonly string[] {
   const sorted = [...list].sort((a, b) => a - b);
-  return [1, 2, 3].map((i) => (sorted[Math.floor((i * sorted.length) / 4)] as number).toFixed(2));
+  return [1, 2, 3].map((i) => sorted[Math.floor((i * sorted.length) / 4)]!.toFixed(2));
 }
 
 const text = { type: 'string' } as const;

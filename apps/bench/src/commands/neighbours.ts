@@ -36,7 +36,7 @@ async function measure(family: Family, centre: number, turns: number): Promise<M
   const entries = [];
   for (const n of sizesAround(centre)) {
     const a = operand(family, family.shape(n), 1);
-    const places = family.places === true ? placesIn(family.shape(n)[0] as number) : undefined;
+    const places = family.places === true ? placesIn(family.shape(n)[0]!) : undefined;
     const b = places ?? (family.second === undefined ? a : operand(family, family.second(n), 2));
     const run = (): Tensor => family.run(a, b);
     const times = await repetitions(run, 12, sampleMs);
@@ -54,7 +54,7 @@ async function measure(family: Family, centre: number, turns: number): Promise<M
 
 function median(values: readonly number[]): number {
   const sorted = [...values].sort((x, y) => x - y);
-  return sorted[sorted.length >> 1] as number;
+  return sorted[sorted.length >> 1]!;
 }
 
 const values = optionsOf(import.meta.url, {

@@ -81,7 +81,7 @@ async function spent(run: () => Promise<void>): Promise<number> {
 if (mode === 'own') packages.core.setDynamicSizes('never');
 const begin = performance.now();
 const run = use.make(packages);
-const cold = await spent(() => run(use.warm[0] as number));
+const cold = await spent(() => run(use.warm[0]!));
 const wait = performance.now() - begin;
 for (const size of use.warm) await run(size);
 const session = mode === 'rooms' ? new Session() : null;

@@ -28,9 +28,7 @@ async function measure(checkout: string, use: string, ...mode: readonly string[]
 function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1
-    ? (sorted[middle] as number)
-    : ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2;
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
 const text = { type: 'string' } as const;
@@ -73,14 +71,13 @@ if (values.rooms) {
     for (let round = 0; round < Number(values.rounds); round++) {
       // Who goes first changes, for a machine that gets busier or calmer.
       const order = round % 2 === 0 ? [...sides.keys()] : [...sides.keys()].reverse();
-      for (const i of order)
-        (found[i] as Measured[]).push(await measure(sides[i] as string, name, ...(values.own ? ['own'] : [])));
+      for (const i of order) found[i]!.push(await measure(sides[i]!, name, ...(values.own ? ['own'] : [])));
     }
     const own = found.at(-1) as Measured[];
     found.forEach((list, i) => {
       const of = (part: 'wait' | 'cold' | 'fresh' | 'known', from = list): number[] => from.map((m) => m[part]);
       const ratio = (part: 'cold' | 'fresh'): string =>
-        median(of(part).map((ms, round) => ms / (own[round] as Measured)[part])).toFixed(2);
+        median(of(part).map((ms, round) => ms / own[round]![part])).toFixed(2);
       const cells = [
         name.padEnd(9),
         (i === sides.length - 1 ? 'this' : 'other').padEnd(6),

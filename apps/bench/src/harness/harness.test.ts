@@ -33,12 +33,10 @@ describe('expected values', () => {
     const [a, b] = [fill(1, m * k, -1, 1), fill(2, k * n, -1, 1)];
     const product = Array.from({ length: m * n }, (_, at) => {
       const [row, column] = [Math.floor(at / n), at % n];
-      return Array.from({ length: k }, (_, i) => (a[row * k + i] as number) * (b[i * n + column] as number)).reduce(
-        (x, y) => x + y,
-      );
+      return Array.from({ length: k }, (_, i) => a[row * k + i]! * b[i * n + column]!).reduce((x, y) => x + y);
     });
     const expected = expectedProbe({ kind: 'gemm', m, n, k });
-    expect(expected?.values).toEqual(probePositions(m * n).map((at) => expect.closeTo(product[at] as number, 10)));
+    expect(expected?.values).toEqual(probePositions(m * n).map((at) => expect.closeTo(product[at]!, 10)));
   });
 
   it('catch what differs', () => {

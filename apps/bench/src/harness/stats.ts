@@ -15,8 +15,8 @@ export function quantileSorted(sorted: readonly number[], q: number): number {
   if (sorted.length === 0) return Number.NaN;
   const at = (sorted.length - 1) * q;
   const low = Math.floor(at);
-  const a = sorted[low] as number;
-  const b = sorted[Math.min(low + 1, sorted.length - 1)] as number;
+  const a = sorted[low]!;
+  const b = sorted[Math.min(low + 1, sorted.length - 1)]!;
   return a + (b - a) * (at - low);
 }
 
@@ -54,8 +54,8 @@ export interface Ratio {
 export function speedRatio(ours: readonly (readonly number[])[], theirs: readonly (readonly number[])[]): Ratio {
   const perRound: number[] = [];
   for (let round = 0; round < Math.min(ours.length, theirs.length); round++) {
-    const a = ours[round] as readonly number[];
-    const b = theirs[round] as readonly number[];
+    const a = ours[round]!;
+    const b = theirs[round]!;
     if (a.length > 0 && b.length > 0) perRound.push(median(b) / median(a));
   }
   return { median: median(perRound), best: summarize(theirs.flat()).best / summarize(ours.flat()).best };

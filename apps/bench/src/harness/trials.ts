@@ -183,7 +183,7 @@ function entryOf(one: TrialCase, { participant, replies: whole }: Place, referen
   const rounds = replies.map((reply) => [one.ns(reply) as number]);
   const ns = summarize(rounds.flat());
   const [first] = replies as [TrialReply];
-  const expected = (reference.replies[0] as TrialReply).probe.slice(0, first.probe.length);
+  const expected = reference.replies[0]!.probe.slice(0, first.probe.length);
   const wrong = difference(
     first.probe.slice(0, expected.length),
     expected,

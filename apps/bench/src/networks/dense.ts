@@ -104,7 +104,7 @@ export function vae({ hidden, latent }: Spec<'vae'>): Network {
       const apart = sub(add(square(middle), exp(spread)), add(spread, 1));
       return add(binaryCrossEntropyWithLogits(logits, x as Tensor), mul(mean(apart), 0.5));
     },
-    infer: (x, noise) => max(model.forward(x as Tensor, noise as Tensor)[0] as Tensor),
+    infer: (x, noise) => max(model.forward(x as Tensor, noise as Tensor)[0]!),
   };
 }
 

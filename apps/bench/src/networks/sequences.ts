@@ -24,7 +24,7 @@ class Gpt extends Module {
 
   /** States behind every token; with a cache, of tokens that follow those it has. */
   forward(ids: Tensor, cache: KVCache | null = null): Tensor {
-    const places = arange(ids.shape[1] as number, { dtype: 'int32' });
+    const places = arange(ids.shape[1]!, { dtype: 'int32' });
     const at = cache === null ? places : places.add(hostNumber(() => cache.length, { dtype: 'int32' }));
     let x = this.tokens.forward(ids).add(this.places.forward(at));
     for (const block of this.blocks) x = block.forward(x, { cache });

@@ -158,7 +158,7 @@ async function prepareGemm(build: Build, threads: number, work: Work, tools: Too
     },
     probe() {
       pool.multiply(m, n, k);
-      return tools.probePositions(m * n).map((at) => floats[m * k + k * n + at] as number);
+      return tools.probePositions(m * n).map((at) => floats[m * k + k * n + at]!);
     },
     dispose: () => void pool.close(),
   };

@@ -69,7 +69,7 @@ export function prepareNetwork(tools: Tools, { spec, batch, length }: NetworkWor
   const sets = Array.from({ length: tools.labelSets }, (_, set) => onDevice(draw(batch, length, set)));
   const network = trained(spec, true);
   let at = 0;
-  const step = (): Tensor => network.step(sets[at++ % sets.length] as Tensor[]);
+  const step = (): Tensor => network.step(sets[at++ % sets.length]!);
   return {
     repeats: true,
     run: async (count) => {
@@ -130,7 +130,7 @@ export function sizesSubject(tools: Tools, work: SizesWork): () => Subject {
           use === 'train'
             ? network.step(inputs)
             : use === 'generate'
-              ? network.next(inputs[0] as Tensor)
+              ? network.next(inputs[0]!)
               : network.infer(inputs);
         const read = await value.item();
         for (const t of [...inputs, value]) t.dispose();

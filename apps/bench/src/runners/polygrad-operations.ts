@@ -44,7 +44,7 @@ function withGradients(tools: Tools, { call }: OperationRow, work: OperationWork
   const value = (...inputs: Tensor[]): Tensor => {
     const given = [...inputs];
     const all = operands.map((t, i) => (work.operands[i]?.gradient === true ? (given.shift() as Tensor) : t));
-    return listOf(call(pg, ...all) as Tensor | readonly Tensor[])[0] as Tensor;
+    return listOf(call(pg, ...all) as Tensor | readonly Tensor[])[0]!;
   };
   const { shape } = pg.scope(() => value(...followed));
   const weights = pg.tensor(tools.fill(9, sizeOf(shape), -1, 1), { shape });
@@ -72,7 +72,7 @@ export function prepareOperation(tools: Tools, work: OperationWork): Prepared {
     },
     probe: async () => {
       const results = await compute();
-      const first = results[0] as Tensor;
+      const first = results[0]!;
       // 16-bit floats are read as bits.
       const wide = first.dtype === 'float16' ? first.cast('float32') : first;
       const values = await wide.data();

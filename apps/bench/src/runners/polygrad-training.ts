@@ -19,7 +19,7 @@ function made(tools: Tools, kind: TrainWork['kind']): Network {
   const network = kind === 'mlp' ? mlp({ network: 'mlp', inputs: 784, hidden: 128, outputs: 10 }) : cnn();
   const values = network.model.namedParameters().map(([name, { shape }]) => {
     const size = shape.reduce((product, extent) => product * extent, 1);
-    const bound = (size / (shape[0] as number)) ** -0.5;
+    const bound = (size / shape[0]!) ** -0.5;
     const seed = seeds[kind][name];
     const data = seed === undefined ? new Float32Array(size) : tools.fill(seed, size, -bound, bound);
     return [name, { dtype: 'float32', shape, data }] as const;
@@ -45,7 +45,7 @@ export function prepareTraining(tools: Tools, work: TrainWork): Prepared {
   );
   let at = 0;
   const step = (): Tensor => {
-    const target = targets[at++ % targets.length] as Tensor;
+    const target = targets[at++ % targets.length]!;
     return scope(() => {
       const { value, grads } = lossAndGrad(model, () => network.loss(x, target));
       optimizer.step(grads);

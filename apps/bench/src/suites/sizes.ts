@@ -55,7 +55,7 @@ function trialCase(id: string, form: Form): TrialCase {
     whole: ['s', (ns: number): number => ns / 1e9] as const,
   }[figure];
   const repeated = ({ times, again: second }: TrialReply): Record<string, number> => {
-    const first = again.slice(0, second.length).map((at) => times[at] as number);
+    const first = again.slice(0, second.length).map((at) => times[at]!);
     return second.length === 0 ? {} : { 'new over known': total(first) / total(second) };
   };
   return {
@@ -102,7 +102,7 @@ function lastBatch(id: string, spec: NetworkSpec, examples: number, batch: numbe
       const over = (epoch: readonly number[]): number => total(epoch) / (total(epoch.slice(0, full)) + typical);
       return {
         ...made.figures(reply),
-        'first smaller batch over a full one': (times[full] as number) / typical,
+        'first smaller batch over a full one': times[full]! / typical,
         'first epoch over full batches': over(times.slice(0, full + 1)),
         'second epoch over full batches': over(times.slice(full + 1, 2 * full + 2)),
       };
@@ -134,7 +134,7 @@ const generation = { spec: language, use: 'infer', varies: 'length' } as const;
 /** 56 lengths of episodes from 8 to 200, and which of them an update has. */
 function episodes(updates: number): number[] {
   const lengths = Array.from({ length: 56 }, (_, i) => 8 + Math.round((i * 192) / 55));
-  return drawn(202, updates, 0, 55).map((i) => lengths[i] as number);
+  return drawn(202, updates, 0, 55).map((i) => lengths[i]!);
 }
 
 /** The dear ones last: each takes up to its limit, and time may be over. */

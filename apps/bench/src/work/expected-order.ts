@@ -9,7 +9,7 @@ export function expectedOrder({ kind, n }: OrderWork): { readonly values: readon
   const side = Math.round(Math.sqrt(n));
   const a = Float64Array.from(fill(1, n, -1, 1));
   const at = (result: ArrayLike<number>, atol: number): { values: number[]; atol: number } => ({
-    values: probePositions(result.length).map((i) => result[i] as number),
+    values: probePositions(result.length).map((i) => result[i]!),
     atol,
   });
   const each = (length: number, f: (line: Float64Array) => Float64Array): Float64Array => {
@@ -41,7 +41,7 @@ export function expectedOrder({ kind, n }: OrderWork): { readonly values: readon
       return at(each(side, running(add)), 1e-3);
     case 'cum-sum-columns': {
       const result = a.slice();
-      for (let i = side; i < n; i++) result[i] = (result[i] as number) + (result[i - side] as number);
+      for (let i = side; i < n; i++) result[i] = result[i]! + result[i - side]!;
       return at(result, 1e-3);
     }
     case 'cum-max':
@@ -55,7 +55,7 @@ export function expectedOrder({ kind, n }: OrderWork): { readonly values: readon
     case 'arg-sort': {
       const order = Float64Array.from(a.keys());
       return at(
-        order.sort((i, j) => (a[i] as number) - (a[j] as number) || i - j),
+        order.sort((i, j) => a[i]! - a[j]! || i - j),
         0,
       );
     }
@@ -71,13 +71,13 @@ export function expectedOrder({ kind, n }: OrderWork): { readonly values: readon
       const places = fill(3, n, 0, n).map((x) => Math.min(Math.floor(x), n - 1));
       if (kind === 'take')
         return at(
-          a.map((_, i) => a[places[i] as number] as number),
+          a.map((_, i) => a[places[i]!]!),
           exact,
         );
       const updates = fill(2, n, -1, 1);
       places.forEach((place, i) => {
-        const update = updates[i] as number;
-        a[place] = kind === 'scatter' ? update : (a[place] as number) + update;
+        const update = updates[i]!;
+        a[place] = kind === 'scatter' ? update : a[place]! + update;
       });
       return at(a, 1e-5);
     }

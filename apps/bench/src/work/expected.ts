@@ -157,7 +157,7 @@ export const lossTolerance = 1e-3;
 export function difference(actual: readonly number[], expected: readonly number[], atol: number): string | null {
   if (actual.length !== expected.length) return `${actual.length} values where ${expected.length} are expected`;
   for (let i = 0; i < expected.length; i++) {
-    const [a, e] = [actual[i] as number, expected[i] as number];
+    const [a, e] = [actual[i]!, expected[i]!];
     if (!(Math.abs(a - e) <= atol)) return `value ${i} is ${a}, expected ${e} within ${atol.toExponential(1)}`;
   }
   return null;

@@ -38,7 +38,7 @@ export function parameterOf(name: string, shape: readonly number[]): Float32Arra
   if (shape.length < 2) return new Float32Array(size).fill(name.endsWith('weight') ? 1 : 0);
   let hash = 0;
   for (let i = 0; i < name.length; i++) hash = (Math.imul(hash, 31) + name.charCodeAt(i)) >>> 0;
-  const bound = ((shape[0] as number) / size) ** 0.5;
+  const bound = (shape[0]! / size) ** 0.5;
   return fill(1000 + (hash % 65521), size, -bound, bound);
 }
 

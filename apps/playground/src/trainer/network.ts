@@ -30,7 +30,7 @@ export class DigitNetwork extends Module {
       let step: Step;
       if (layer.kind === 'conv') {
         const options = { padding: 'same' } as const;
-        const conv = own(`conv${++counts.conv}`, new Conv2d(shape[0] as number, layer.channels, layer.kernel, options));
+        const conv = own(`conv${++counts.conv}`, new Conv2d(shape[0]!, layer.channels, layer.kernel, options));
         step = (x) => conv.forward(x).relu();
       } else if (layer.kind === 'pool') {
         const pool = new MaxPool2d(layer.size);

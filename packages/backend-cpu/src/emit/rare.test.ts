@@ -94,7 +94,7 @@ describe('long sides of WHERE', () => {
       // 0xfd 0x53 is any_true, which nothing else prints.
       return bytes.reduce((n, byte, i) => n + Number(byte === 0xfd && bytes[i + 1] === 0x53), 0);
     };
-    expect(ifs(shapes['long side first'] as Make)).toBeGreaterThan(0);
+    expect(ifs(shapes['long side first']!)).toBeGreaterThan(0);
     expect(ifs((b, x) => b.e.where(b.e.lt(zero(b, x), x), b.e.mul(x, x), b.e.neg(x)))).toBe(0);
   });
 });

@@ -21,7 +21,7 @@ export class Poison {
   /** The failure a dispatch must not run for, marked on what it would have written; null if it may run. */
   stops(kernel: WebGpuKernel, bindings: readonly Binding[]): Error | null {
     if (this.#ill.size === 0 && kernel.code.failure === null) return null;
-    const at = (slot: number): WebGpuBuffer => (bindings[slot] as Binding).buffer as WebGpuBuffer;
+    const at = (slot: number): WebGpuBuffer => bindings[slot]!.buffer as WebGpuBuffer;
     const source = kernel.reads.find((slot) => at(slot).failure !== null);
     const failure = kernel.code.failure ?? (source === undefined ? null : at(source).failure);
     for (const slot of kernel.writes) {

@@ -54,8 +54,8 @@ export class Stopwatch {
       await host.paced(() => staged.mapAsync(mapRead));
       const stamps = new BigUint64Array(staged.getMappedRange());
       this.#owners.forEach((command, pass) => {
-        const spent = Math.max(0, Number((stamps[2 * pass + 1] as bigint) - (stamps[2 * pass] as bigint)));
-        times[command] = (Number.isNaN(times[command]) ? 0 : (times[command] as number)) + spent;
+        const spent = Math.max(0, Number(stamps[2 * pass + 1]! - stamps[2 * pass]!));
+        times[command] = (Number.isNaN(times[command]) ? 0 : times[command]!) + spent;
       });
       for (const command of this.#unmeasured) times[command] = Number.NaN;
       staged.destroy();

@@ -76,8 +76,8 @@ function training(): (i: number) => Tensor {
       const now = loss(...weights);
       const slopes = grads(loss)(...weights) as readonly Tensor[];
       for (const [j, w] of weights.entries()) {
-        const speed = speeds[j] as Tensor;
-        speed.assign(speed.mul(0.9).add(slopes[j] as Tensor));
+        const speed = speeds[j]!;
+        speed.assign(speed.mul(0.9).add(slopes[j]!));
         w.assign(w.sub(speed.mul(0.05)));
       }
       return now;

@@ -13,8 +13,7 @@ function visits([x, y, z]: readonly number[], pieces: readonly Piece[]): number[
   for (const { first, count } of pieces)
     for (let k = 0; k < count[2]; k++)
       for (let j = 0; j < count[1]; j++)
-        for (let i = 0; i < count[0]; i++)
-          (seen[(first[2] + k) * x! * y! + (first[1] + j) * x! + first[0] + i] as number)++;
+        for (let i = 0; i < count[0]; i++) seen[(first[2] + k) * x! * y! + (first[1] + j) * x! + first[0] + i]!++;
   return seen;
 }
 

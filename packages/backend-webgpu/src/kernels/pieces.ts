@@ -36,14 +36,14 @@ export function piecesOf(program: Program): readonly Piece[] {
   const steps: [number, number, number] = [...grid];
   for (let axis = 2; axis >= 0; axis--) {
     const inner = grid.slice(0, axis).reduce((n, extent) => n * extent, 1);
-    steps[axis] = Math.min(grid[axis] as number, Math.max(1, Math.floor(most / inner)), mostGroups);
+    steps[axis] = Math.min(grid[axis]!, Math.max(1, Math.floor(most / inner)), mostGroups);
     most = Math.min(most, inner);
   }
   const pieces: Piece[] = [];
   for (let z = 0; z < grid[2]; z += steps[2]) {
     for (let y = 0; y < grid[1]; y += steps[1]) {
       for (let x = 0; x < grid[0]; x += steps[0]) {
-        const count = [x, y, z].map((at, axis) => Math.min(steps[axis] as number, (grid[axis] as number) - at));
+        const count = [x, y, z].map((at, axis) => Math.min(steps[axis]!, grid[axis]! - at));
         pieces.push({ first: [x, y, z], count: count as [number, number, number] });
       }
     }

@@ -17,7 +17,7 @@ export class Staging {
   /** A buffer of at least `bytes` bytes to copy to. */
   take(bytes: number): GPUBuffer {
     const at = this.#kept.findIndex(({ size }) => size >= bytes);
-    if (at >= 0) return this.#kept.splice(at, 1)[0] as GPUBuffer;
+    if (at >= 0) return this.#kept.splice(at, 1)[0]!;
     const size = bytes > largestKept ? bytes : Math.max(256, 2 ** Math.ceil(Math.log2(bytes)));
     return this.#device.createBuffer({ label: 'staging', size, usage: usage.mapRead | usage.copyDst });
   }

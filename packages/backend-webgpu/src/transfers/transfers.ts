@@ -97,7 +97,7 @@ export class Transfers {
     for (let at = from; at < to; at++) {
       const shift = 8 * (at - word);
       keep &= ~(0xff << shift);
-      set |= (data[at - base] as number) << shift;
+      set |= data[at - base]! << shift;
     }
     this.#encoder.overwrite(buffer, { first: word / 4, count: 1, keep: keep >>> 0, set: set >>> 0 });
     this.#encoder.submit();

@@ -267,7 +267,7 @@ export class Math32 extends FloatMath {
     const tiny = this.lt(x, 2 ** -126);
     const bits = this.bits(denormals ? this.where(tiny, this.mul(x, 2 ** 24), x) : x);
     floatOf[0] = cut;
-    const n = this.shr(this.sub(bits, bitsOf[0] as number), 23);
+    const n = this.shr(this.sub(bits, bitsOf[0]!), 23);
     const mantissa = this.fromBits(this.sub(bits, this.shl(n, 23)));
     const exponent = this.cast(n, 'float32');
     return { n: denormals ? this.add(exponent, this.where(tiny, -24, 0)) : exponent, mantissa };

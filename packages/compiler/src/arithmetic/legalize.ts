@@ -86,7 +86,7 @@ class Legalizer {
   #walk(from: number, to: number): void {
     const { body } = this.#program;
     for (let i = from; i < to; i++) {
-      const n = body[i] as KNode;
+      const n = body[i]!;
       switch (n.op) {
         case 'LOOP':
         case 'IF': {

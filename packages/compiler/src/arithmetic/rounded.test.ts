@@ -130,7 +130,7 @@ describe('a compiler that contracts', () => {
 describe('where values are rounded', () => {
   const e = new Exprs();
   const [x, y, z] = [0, 1, 2].map((slot) => e.scalar(slot, 'float32')) as [KNode, KNode, KNode];
-  const kept = (n: KNode): KNode => decompose([n], e, guarded as never)[0] as KNode;
+  const kept = (n: KNode): KNode => decompose([n], e, guarded as never)[0]!;
   const hold = (n: KNode): KNode => e.unary('ROUNDED', n);
 
   it('between sums, between products, and before comparisons', () => {

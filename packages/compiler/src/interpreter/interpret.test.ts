@@ -251,7 +251,7 @@ describe('programs', () => {
     const y = e.param(0, 'int32', 'write', 2 * 3 * 2 * 2);
     const [g0, g1] = [e.special('group', 0, 2), e.special('group', 1, 3)];
     const [t1, t2] = [e.special('local', 1, 2), e.special('local', 2, 2)];
-    const at = [g1, t1, t2].reduce((sum, x, i) => e.add(e.mul(sum, e.i32([3, 2, 2][i] as number)), x), g0 as KNode);
+    const at = [g1, t1, t2].reduce((sum, x, i) => e.add(e.mul(sum, e.i32([3, 2, 2][i]!)), x), g0 as KNode);
     b.store(y, at, e.add(at, e.i32(1)));
     const out = new Int32Array(24);
     interpret(b.build({ name: 'axes', grid: [2, 3, 1], group: [1, 2, 2] }), [out]);

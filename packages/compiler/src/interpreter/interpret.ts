@@ -254,11 +254,11 @@ class Thread {
         case 'loop':
           values[i.counter] = 0;
           values[i.limitAt] = values[i.limit]!;
-          if ((values[i.limit] as number) <= 0) at = i.end + 1;
+          if (values[i.limit]! <= 0) at = i.end + 1;
           break;
         case 'endloop':
           values[i.counter] = (values[i.counter] as number) + 1;
-          if ((values[i.counter] as number) < (values[i.limitAt] as number)) at = i.start + 1;
+          if (values[i.counter]! < values[i.limitAt]!) at = i.start + 1;
           break;
         case 'if':
           if (values[i.condition] === 0) at = i.end + 1;

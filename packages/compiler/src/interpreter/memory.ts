@@ -33,7 +33,7 @@ function outOfBounds(name: string, what: string, index: number, length: number):
 function getter(array: TypedArray, dtype: DType): (index: number) => Value {
   if (dtype === 'float16') return (index) => fromFloat16(array[index] as number);
   if (dtype === 'bfloat16') return (index) => fromBFloat16(array[index] as number);
-  return (index) => array[index] as Value;
+  return (index) => array[index]!;
 }
 
 function setter(array: TypedArray, dtype: DType): (index: number, value: Value) => void {

@@ -94,6 +94,6 @@ describe('uses', () => {
       ['STORE', 0],
       ['ENDLOOP', 0],
     ]);
-    expect(uses.get(body[3] as KNode)?.at).toBe(4);
+    expect(uses.get(body[3]!)?.at).toBe(4);
   });
 });

@@ -14,7 +14,7 @@ const most = 1 << 16;
  * divisorOf(e.i32(12), new Map()); // 4
  */
 export function divisorOf(n: KNode, known: ReadonlyMap<KNode, number>): number {
-  const of = (i: number): number => known.get(n.src[i] as KNode) ?? 1;
+  const of = (i: number): number => known.get(n.src[i]!) ?? 1;
   switch (n.op) {
     case 'CONST': {
       const value = Number(n.arg.value);

@@ -26,13 +26,13 @@ export function foldedValues(program: Program, uses: Uses): ReadonlySet<KNode> {
   /** Where the text of a node ends up. */
   const printed = new Int32Array(body.length);
   for (let at = body.length - 1; at >= 0; at--) {
-    const n = body[at] as KNode;
+    const n = body[at]!;
     printed[at] = at;
     const conflict = conflictOf(n, at);
     const use = uses.get(n);
     // What has no sources is short, or has a name already. All threads get to a SUBGROUP, which those of a gate or a select need not.
     if (use?.count !== 1 || n.op === 'LOOP' || n.op === 'SUBGROUP' || n.src.length === 0) continue;
-    const end = printed[use.at] as number;
+    const end = printed[use.at]!;
     if (around[at] !== around[use.at] || body[use.at]?.op === 'LOOP' || conflict < end) continue;
     folded.add(n);
     printed[at] = end;

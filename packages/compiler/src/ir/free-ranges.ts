@@ -147,7 +147,7 @@ export function coefficient(f: Linear, n: KNode): number {
 export function splitNests(stores: readonly LoopStore[]): LoopStore[][] {
   const nests: { keys: Set<Range>; stores: LoopStore[] }[] = [];
   for (const s of stores) {
-    const keys = s.ranges.length > 0 ? [s.ranges[0] as Range] : reduceRanges(s.store);
+    const keys = s.ranges.length > 0 ? [s.ranges[0]!] : reduceRanges(s.store);
     const same = nests.filter((n) => keys.some((k) => n.keys.has(k)));
     const target = same[0] ?? { keys: new Set<Range>(), stores: [] };
     if (same.length === 0) nests.push(target);

@@ -73,7 +73,7 @@ function mix(h: number, x: number): number {
 export function packProgram(program: Program): PackedProgram {
   const { params, body, ...head } = program;
   const packer = new Packer();
-  for (let i = 0; i < params.length; i++) packer.write(params[i] as KNode, 0);
+  for (let i = 0; i < params.length; i++) packer.write(params[i]!, 0);
   packer.writeBody(body);
   const words = Int32Array.from(packer.words);
   const first = mix(mix(params.length, head.grid[0]), head.grid[1] * 65599 + head.grid[2]);
@@ -116,7 +116,7 @@ class Packer {
       const n = body[at]!;
       const { src } = n;
       for (let i = 0; i < src.length; i++) {
-        const s = src[i] as KNode;
+        const s = src[i]!;
         if ((s as Known).mark <= this.#before) sourcesFirst(s, this.#isKnown, sourcesOf, this.#writeSource);
       }
       this.write(n, isInBody);

@@ -72,7 +72,7 @@ export class Rewriter {
         const count = n.op === 'REDUCE' || n.op === 'STAGE' ? 1 : src.length;
         const before = stack.length;
         for (let i = 0; i < count; i++) {
-          const s = src[i] as KNode;
+          const s = src[i]!;
           if (!this.#isDone(s)) stack.push(s);
         }
         if (stack.length > before) continue;
@@ -108,7 +108,7 @@ export class Rewriter {
 
   #one(n: KNode): KNode {
     const done = this.#done;
-    const first = done.get(n.src[0] as KNode)!;
+    const first = done.get(n.src[0]!)!;
     switch (n.op) {
       case 'RANGE':
         // A loop that ends early is another one where that is said in other terms.
@@ -127,7 +127,7 @@ export class Rewriter {
         if (first.op === 'STAGE' && first.src.length === 1) return first.src[0];
     }
     const src: KNode[] = [];
-    for (let i = 0; i < n.src.length; i++) src.push(done.get(n.src[i] as KNode)!);
+    for (let i = 0; i < n.src.length; i++) src.push(done.get(n.src[i]!)!);
     return remake(this.e, n, src);
   }
 }

@@ -35,7 +35,7 @@ export type Uses = ReadonlyMap<KNode, Use>;
 export function usesOf(body: Program['body'], operands: Operands): Uses {
   const uses = new Map<KNode, { count: number; readonly at: number }>();
   for (let at = body.length - 1; at >= 0; at--) {
-    const n = body[at] as KNode;
+    const n = body[at]!;
     // Statements give no value, but for the counter of a LOOP.
     if (n.dtype !== 'void' && n.op !== 'LOOP' && !uses.has(n)) continue;
     const sources = operands(n);

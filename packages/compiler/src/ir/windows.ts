@@ -191,7 +191,7 @@ export function pickWindows(lanes: readonly KNode[], places: ReadonlyMap<KNode, 
   if (windows.length > mostWindows) return null;
   const lane = (p: number): Pick['lanes'][number] => {
     const window = windows.findIndex((w) => inside(w, p));
-    return { window, at: p - (windows[window] as Window).at };
+    return { window, at: p - windows[window]!.at };
   };
   return { run, windows, lanes: positions.map(lane) };
 }

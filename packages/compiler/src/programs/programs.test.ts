@@ -93,10 +93,10 @@ for (const [name, make] of Object.entries(makers)) {
         let size = 1;
         for (let k = 0; k < n; k++) {
           const i = reverse ? n - 1 - k : k;
-          const [v, a] = [memory[x.at(line, i)] as number, factors[x.at(line, i)] as number];
+          const [v, a] = [memory[x.at(line, i)]!, factors[x.at(line, i)]!];
           value = steps[op](value, v, a);
           size = Math.max(size, Math.abs(value));
-          const got = result[layout === 'columns' ? i * lines + line : line * n + i] as number;
+          const got = result[layout === 'columns' ? i * lines + line : line * n + i]!;
           worst = Math.max(worst, Math.abs(got - value) / size);
         }
       }
@@ -133,9 +133,9 @@ for (const [name, make] of Object.entries(makers)) {
       runOn(engine, (caps) => lowerSort({ axis, descending, out, x: x.view }, caps), [result, memory]);
       const rank = (v: number): number => (Number.isNaN(v) ? 1e9 : v);
       for (let line = 0; line < lines; line++) {
-        const values = Array.from({ length: n }, (_, i) => rank(memory[x.at(line, i)] as number));
+        const values = Array.from({ length: n }, (_, i) => rank(memory[x.at(line, i)]!));
         const order = values.map((_, i) => i);
-        order.sort((i, j) => (descending ? -1 : 1) * ((values[i] as number) - (values[j] as number)) || i - j);
+        order.sort((i, j) => (descending ? -1 : 1) * (values[i]! - values[j]!) || i - j);
         const got = Array.from({ length: count }, (_, k) =>
           layout === 'columns' ? result[k * lines + line] : result[line * count + k],
         );
@@ -194,7 +194,7 @@ for (const [name, make] of Object.entries(makers)) {
         const x = rowMajor('float64', [n]);
         runOn(engine, (caps) => lowerSort({ axis: 0, descending: false, out, x }, caps), [result, memory]);
         const order = Array.from(memory.keys());
-        order.sort((i, j) => (memory[i] as number) - (memory[j] as number) || i - j);
+        order.sort((i, j) => memory[i]! - memory[j]! || i - j);
         expect(Array.from(result)).toEqual(order);
       }
     });
@@ -228,8 +228,8 @@ for (const [name, make] of Object.entries(makers)) {
           for (let b = 0; b < before; b++)
             for (let t = 0; t < many; t++)
               for (let a = 0; a < after; a++) {
-                const to = (b * n + (index[t] as number)) * after + a;
-                expected[to] = combine[op](expected[to] as number, updates[(b * many + t) * after + a] as number);
+                const to = (b * n + index[t]!) * after + a;
+                expected[to] = combine[op](expected[to]!, updates[(b * many + t) * after + a]!);
               }
           const spec = {
             op,

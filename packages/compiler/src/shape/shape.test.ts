@@ -13,7 +13,7 @@ import { draws } from '../fixtures/draws.ts';
 function positions(shape: Shape, view: View): number[] {
   let found = [view.offset];
   shape.forEach((n, axis) => {
-    found = found.flatMap((at) => Array.from({ length: n }, (_, i) => at + i * (view.strides[axis] as number)));
+    found = found.flatMap((at) => Array.from({ length: n }, (_, i) => at + i * view.strides[axis]!));
   });
   return found;
 }
@@ -58,7 +58,7 @@ describe('views', () => {
           if (turn) {
             const axes = shape.map((_, i) => shape.length - 1 - i);
             view = permuteView(view, axes);
-            from = axes.map((axis) => shape[axis] as number);
+            from = axes.map((axis) => shape[axis]!);
           }
           const to = regrouped(from, cuts);
           const result = reshapeView(from, view, to);

@@ -95,7 +95,7 @@ export function agree(program: Program, runs: readonly NamedRun[], { exact, scal
   const close = (outcomes: readonly Outcome[], runs: number, seed: number): string | null => {
     const moved = sensitivity(program, base, makeRandom(seed), runs, scale);
     for (const [i, id] of observed(program).entries()) {
-      const problem = differs(outcomes[i] as Outcome, base.get(id) as NDArray, moved.get(id) as NDArray);
+      const problem = differs(outcomes[i]!, base.get(id) as NDArray, moved.get(id) as NDArray);
       if (problem !== null) return `t${id}: ${problem}`;
     }
     return null;
@@ -108,7 +108,7 @@ export function agree(program: Program, runs: readonly NamedRun[], { exact, scal
   const ordered = orderedValues(program.steps);
   for (const [i, id] of observed(program).entries()) {
     if (!exact || !ordered.has(id)) continue;
-    const [first, ...others] = runs.map(({ name, outcomes }) => ({ name, values: (outcomes[i] as Outcome).values }));
+    const [first, ...others] = runs.map(({ name, outcomes }) => ({ name, values: outcomes[i]!.values }));
     for (const { name, values } of others) {
       const isOther = (x: number, at: number): boolean =>
         x !== values[at] && !(Number.isNaN(x) && Number.isNaN(values[at]));
@@ -126,10 +126,10 @@ function differs(actual: Outcome, expected: NDArray, moved: NDArray): string | n
     return `shape [${actual.shape}] where [${expected.shape}] is expected`;
   const { rtol, atol } = defaultTolerances.forward[actual.dtype] ?? { rtol: 0, atol: 0 };
   for (const [i, e] of expected.data.entries()) {
-    const a = actual.values[i] as number;
+    const a = actual.values[i]!;
     if (a === e || (Number.isNaN(a) && Number.isNaN(e))) continue;
     const error = Math.abs(a - e);
-    const allowed = atol + rtol * Math.abs(e) + 4 * (moved.data[i] as number);
+    const allowed = atol + rtol * Math.abs(e) + 4 * moved.data[i]!;
     if (error <= allowed || allowed === Number.POSITIVE_INFINITY) continue;
     return `element ${i} of [${actual.shape}] ${actual.dtype} is ${a} where ${e} is expected (allowed ${allowed.toExponential(1)})`;
   }

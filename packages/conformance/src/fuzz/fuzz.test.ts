@@ -129,7 +129,7 @@ describe('the check itself', () => {
       const [{ values }] = (await execute(program)) as [Outcome];
       // No tolerance but what roundings explain.
       for (const [i, expected] of base.get(1)!.data.entries()) {
-        const error = Math.abs((values[i] as number) - expected);
+        const error = Math.abs(values[i]! - expected);
         if (error > 4 * moved[i]!) expect([row.name, fits[i], values[i]]).toEqual([row.name, fits[i], expected]);
       }
       functions++;

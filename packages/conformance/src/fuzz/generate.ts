@@ -109,7 +109,7 @@ function dataOf(c: Choices, dtype: DType, size: number, smooth: boolean): number
     if (dtype === 'bool') return next() < 0.5 ? 0 : 1;
     if (smooth) return style < 4 ? next() * 4 - 2 : next() + 0.25;
     if (isFloat(dtype)) {
-      if (style === 7 && next() < 0.2) return special[Math.floor(next() * special.length)] as number;
+      if (style === 7 && next() < 0.2) return special[Math.floor(next() * special.length)]!;
       if (style === 6) return Math.floor(next() * 7) - 3;
       return style < 3 ? next() * 4 - 2 : style < 5 ? next() + 0.25 : (next() - 0.5) * 40;
     }
@@ -195,12 +195,12 @@ class Builder {
   view(c: Choices, dtype: DType, shape: readonly number[], data: (size: number) => readonly number[]): void {
     const around = shape.map((_, axis) => (axis === 0 ? 0 : c.pick([0, 2])));
     const turned = c.pick([[0], [], [shape.length - 1]]);
-    const whole = shape.map((n, i) => n + (around[i] as number));
+    const whole = shape.map((n, i) => n + around[i]!);
     const base = this.input(dtype, whole, data(count(whole)));
     const starts = around.map((n) => Math.min(n, 1));
-    const ends = shape.map((n, i) => n + (starts[i] as number));
+    const ends = shape.map((n, i) => n + starts[i]!);
     const part = this.#add('slice', {
-      args: [new Ref(base.id), starts.map((start, i) => ({ start, stop: ends[i] as number }))],
+      args: [new Ref(base.id), starts.map((start, i) => ({ start, stop: ends[i]! }))],
       dtype,
       formula: (a) =>
         build(
@@ -208,7 +208,7 @@ class Builder {
           (at) =>
             a.data[
               ravel(
-                at.map((k, i) => k + (starts[i] as number)),
+                at.map((k, i) => k + starts[i]!),
                 whole,
               )
             ] as number,
@@ -219,7 +219,7 @@ class Builder {
   }
 
   assign(c: Choices): void {
-    const value = this.values[this.values.length - 1 - c.nat(this.values.length)] as Value;
+    const value = this.values[this.values.length - 1 - c.nat(this.values.length)]!;
     const targets = this.values.filter(
       (v) => v.id !== value.id && v.dtype === value.dtype && v.shape.join() === value.shape.join(),
     );
@@ -266,7 +266,7 @@ export function generate(rows: readonly (readonly number[])[], { dtypes, smooth 
       ? sizedCalls(size.also !== undefined && c.nat(2) === 0 ? size.also.n : size.n).filter(
           (call) => !smooth || call.smooth,
         )
-      : callsOf(turns[what % turns.length] as FamilyName, smooth);
+      : callsOf(turns[what % turns.length]!, smooth);
     if (family.length === 0) continue;
     const value = builder.call(c.pick(family), c);
     if (value !== null && c.seldom(5)) builder.extra.add(value.id);
@@ -279,5 +279,5 @@ export function generate(rows: readonly (readonly number[])[], { dtypes, smooth 
 function pause(c: Choices, values: readonly Value[], scoped: boolean): Step {
   const kind = c.pick(scoped ? (['flush', 'peek'] as const) : (['flush', 'peek', 'read', 'idle'] as const));
   if (kind === 'flush' || kind === 'idle') return { kind };
-  return { kind, of: (values[values.length - 1 - c.nat(values.length)] as Value).id };
+  return { kind, of: values[values.length - 1 - c.nat(values.length)]!.id };
 }

@@ -19,8 +19,8 @@ const numbers = (shape: readonly number[], salt: number): NDArray => ({
   data: Array.from({ length: count(shape) }, (_, i) => 0.5 + ((i * 7 + salt * 5 + ((i * i) % 11)) % 13) / 13),
 });
 
-const dot = (a: NDArray, b: NDArray): number => a.data.reduce((s, x, i) => s + x * (b.data[i] as number), 0);
-const size = (a: NDArray, b: NDArray): number => a.data.reduce((s, x, i) => s + Math.abs(x * (b.data[i] as number)), 0);
+const dot = (a: NDArray, b: NDArray): number => a.data.reduce((s, x, i) => s + x * b.data[i]!, 0);
+const size = (a: NDArray, b: NDArray): number => a.data.reduce((s, x, i) => s + Math.abs(x * b.data[i]!), 0);
 
 export class Problem {
   readonly program: Program;
@@ -43,8 +43,8 @@ export class Problem {
     const steps = this.program.steps.map((s) => {
       const i = this.inputs.indexOf(s as InputStep);
       if (i < 0) return s;
-      const d = directions[i] as NDArray;
-      return { ...(s as InputStep), data: (s as InputStep).data.map((x, q) => x + by * (d.data[q] as number)) };
+      const d = directions[i]!;
+      return { ...(s as InputStep), data: (s as InputStep).data.map((x, q) => x + by * d.data[q]!) };
     });
     return { ...this.program, steps };
   }
@@ -66,7 +66,7 @@ export class Problem {
     const handles: Handles = new Map();
     for (const s of this.program.steps) {
       const i = this.inputs.indexOf(s as InputStep);
-      if (i >= 0) handles.set((s as InputStep).id, xs[i] as Tensor);
+      if (i >= 0) handles.set((s as InputStep).id, xs[i]!);
       else record(s, handles);
     }
     return this.#outputs
@@ -192,15 +192,15 @@ async function compare(program: Program, comparisons: Comparisons): Promise<bool
   const directions = problem.inputs.map((s, i) => map(numbers(s.shape, i + 17), (x) => x - 1));
   const probes = problem.inputs.map((s, i) => numbers(s.shape, i + 29));
   const along = (ts: readonly Tensor[], vs: readonly Tensor[]): Tensor =>
-    ts.map((t, i) => pg.sum(pg.mul(t, vs[i] as Tensor))).reduce((a, b) => pg.add(a, b));
+    ts.map((t, i) => pg.sum(pg.mul(t, vs[i]!))).reduce((a, b) => pg.add(a, b));
   return leavingNothing(async () => {
     const points = problem.points();
     const probeTensors = probes.map(wide);
     const directionTensors = directions.map(wide);
     try {
       const gradient = await arraysOf(pg.grads(problem.run)(...points) as Tensor[]);
-      const sum = (of: readonly NDArray[]): number => of.reduce((s, g, i) => s + dot(g, directions[i] as NDArray), 0);
-      const scale = gradient.reduce((s, g, i) => s + size(g, directions[i] as NDArray), 0);
+      const sum = (of: readonly NDArray[]): number => of.reduce((s, g, i) => s + dot(g, directions[i]!), 0);
+      const scale = gradient.reduce((s, g, i) => s + size(g, directions[i]!), 0);
       const slopeAlong = (ways: readonly NDArray[]): Promise<Slope | null> =>
         slope(async (by) => problem.value(problem.at(ways, by)).value);
       const straight = await slopeAlong(directions);
@@ -215,8 +215,8 @@ async function compare(program: Program, comparisons: Comparisons): Promise<bool
       const close = 1e-9 * scale + 1e-10;
 
       const [y, change] = pg.jvp(problem.run, points, directionTensors);
-      comparisons.agree('value', (await arrayOf(y)).data[0] as number, value, 1e-9 * magnitude + 1e-9);
-      comparisons.agree('jvp and gradient', (await arrayOf(change)).data[0] as number, sum(gradient), close);
+      comparisons.agree('value', (await arrayOf(y)).data[0]!, value, 1e-9 * magnitude + 1e-9);
+      comparisons.agree('jvp and gradient', (await arrayOf(change)).data[0]!, sum(gradient), close);
 
       const again = await arraysOf(
         pg.grads((...xs: Tensor[]) => pg.checkpoint(problem.run, ...xs))(...points) as Tensor[],
@@ -242,7 +242,7 @@ async function compare(program: Program, comparisons: Comparisons): Promise<bool
       comparisons.agree('GradientTape', sum(taped), sum(gradient), close);
 
       const moved = problem.points(problem.at(directions, 1e-3));
-      const batch = points.map((t, i) => pg.stack([t, moved[i] as Tensor]));
+      const batch = points.map((t, i) => pg.stack([t, moved[i]!]));
       const both = await arrayOf(pg.vmap(problem.run)(...batch));
       const one = await arrayOf(pg.scope(() => problem.run(...moved)));
       const apart = await arraysOf(
@@ -258,9 +258,9 @@ async function compare(program: Program, comparisons: Comparisons): Promise<bool
       comparisons.agree('gradients in a batch, first', sum(part(0)), sum(gradient), close);
       if (finite(there) && scale < 1e6)
         comparisons.agree('gradients in a batch, second', sum(part(1)), sum(there), 2 * close);
-      comparisons.agree('vmap, first', both.data[0] as number, value, 1e-9 * magnitude + 1e-9);
-      if (Number.isFinite(one.data[0] as number))
-        comparisons.agree('vmap, second', both.data[1] as number, one.data[0] as number, 1e-9 * magnitude + 1e-9);
+      comparisons.agree('vmap, first', both.data[0]!, value, 1e-9 * magnitude + 1e-9);
+      if (Number.isFinite(one.data[0]!))
+        comparisons.agree('vmap, second', both.data[1]!, one.data[0]!, 1e-9 * magnitude + 1e-9);
 
       const probe = { points, directions, directionTensors, probes, probeTensors };
       await second(comparisons, problem, probe, along);
@@ -288,14 +288,14 @@ async function second(
 ): Promise<void> {
   const tilt = (...xs: Tensor[]): Tensor => along(pg.grads(problem.run)(...xs) as Tensor[], probeTensors);
   const twice = await arraysOf(pg.grads(tilt)(...points) as Tensor[]);
-  const sum = twice.reduce((s, g, i) => s + dot(g, directions[i] as NDArray), 0);
-  const scale = twice.reduce((s, g, i) => s + size(g, directions[i] as NDArray), 0);
+  const sum = twice.reduce((s, g, i) => s + dot(g, directions[i]!), 0);
+  const scale = twice.reduce((s, g, i) => s + size(g, directions[i]!), 0);
   const slopeAlong = (ways: readonly NDArray[]): Promise<Slope | null> =>
     slope(async (by) => {
       const xs = problem.points(problem.at(ways, by));
       const gs = await arraysOf(pg.grads(problem.run)(...xs) as Tensor[]);
       pg.dispose(xs);
-      return gs.reduce((s, g, i) => s + dot(g, probes[i] as NDArray), 0);
+      return gs.reduce((s, g, i) => s + dot(g, probes[i]!), 0);
     });
   const expected = await slopeAlong(directions);
   if (expected === null || !finite(twice) || scale > 1e10) return;
@@ -304,12 +304,12 @@ async function second(
   const isCorner = async (): Promise<boolean> => !(await isSmooth(expected, directions, slopeAlong));
   await comparisons.agreeOrCorner('second derivative', sum, expected.value, allowed, isCorner);
   const products = await arraysOf(pg.hvp(problem.run, [...points], [...directionTensors]) as Tensor[]);
-  const forward = products.reduce((s, g, i) => s + dot(g, probes[i] as NDArray), 0);
+  const forward = products.reduce((s, g, i) => s + dot(g, probes[i]!), 0);
   comparisons.agree('hvp and gradient of gradient', forward, sum, 1e-8 * scale + 1e-9);
   const rate = (...xs: Tensor[]): Tensor => pg.jvp(problem.run, xs, [...directionTensors])[1];
   const [slopeThere, bend] = pg.jvp(rate, [...points], [...directionTensors]);
   slopeThere.dispose();
-  const own = products.reduce((s, g, i) => s + dot(g, directions[i] as NDArray), 0);
-  const much = products.reduce((s, g, i) => s + size(g, directions[i] as NDArray), 0);
-  comparisons.agree('jvp of jvp and hvp', (await arrayOf(bend)).data[0] as number, own, 1e-8 * much + 1e-9);
+  const own = products.reduce((s, g, i) => s + dot(g, directions[i]!), 0);
+  const much = products.reduce((s, g, i) => s + size(g, directions[i]!), 0);
+  comparisons.agree('jvp of jvp and hvp', (await arrayOf(bend)).data[0]!, own, 1e-8 * much + 1e-9);
 }

@@ -78,7 +78,7 @@ export class CallFuzz {
   }
 
   #function(name: string): Called {
-    return this.table.get(name)?.f ?? (functions[name] as Called);
+    return this.table.get(name)?.f ?? functions[name]!;
   }
 
   /**

@@ -25,10 +25,10 @@ function product(pool: Pool, n: number): Made | null {
   const deep = x.shape.length === 3;
   const left = deep ? 'nab' : 'nb';
   const [, ...inner] = x.shape as [number, ...number[]];
-  const last = inner[inner.length - 1] as number;
+  const last = inner[inner.length - 1]!;
   const other = (): Value => pool.pick((v) => plain(v) && v.shape.join() === x.shape.join()) ?? x;
   const made = (text: string, y: Value): Made => {
-    const [terms, out] = [text.split('->')[0]!.split(','), text.split('->')[1] as string];
+    const [terms, out] = [text.split('->')[0]!.split(','), text.split('->')[1]!];
     return {
       args: [text, ref(x), ref(y)],
       dtype: x.dtype,
@@ -71,7 +71,7 @@ function turned(pool: Pool, n: number): Made | null {
   const axes = pool.c.pick([
     [0, ...inner.toReversed()],
     [...inner, 0],
-    [inner[0] as number, 0, ...inner.slice(1)],
+    [inner[0]!, 0, ...inner.slice(1)],
   ]);
   return { args: [ref(x), axes], dtype: x.dtype, formula: (a) => permute(a, axes) };
 }
@@ -106,8 +106,8 @@ const seen = (pool: Pool, n: number): Made => randCall(pool, [[n], [n, 3], [n, 2
 
 function elementOf(a: NDArray, at: readonly number[]): number {
   let flat = 0;
-  for (const [i, k] of at.entries()) flat = flat * (a.shape[i] as number) + k;
-  return a.data[flat] as number;
+  for (const [i, k] of at.entries()) flat = flat * a.shape[i]! + k;
+  return a.data[flat]!;
 }
 
 /** Rows beside each other, put together along an axis that is not the size, or along it: in either order, several parts, and parts of the size. */
@@ -123,17 +123,17 @@ function joined(pool: Pool, n: number): Made | null {
   };
   const order = pool.c.pick(['x+', '+x', 'x+', '+x+', 'x+x+']);
   const parts = [...order].map((one) => (one === 'x' ? x : other()));
-  const lengths = parts.map(({ shape }) => shape[axis] as number);
+  const lengths = parts.map(({ shape }) => shape[axis]!);
   const whole = x.shape.map((m, i) => (i === axis ? lengths.reduce((a, b) => a + b, 0) : m));
   return {
     args: [parts.map((part) => ref(part)), axis],
     dtype: x.dtype,
     formula: (...all) =>
       build(whole, (at) => {
-        let [part, place] = [0, at[axis] as number];
+        let [part, place] = [0, at[axis]!];
         for (; place >= lengths[part]!; part++) place -= lengths[part]!;
         return elementOf(
-          all[part] as NDArray,
+          all[part]!,
           at.map((k, i) => (i === axis ? place : k)),
         );
       }),
@@ -144,8 +144,8 @@ function joined(pool: Pool, n: number): Made | null {
 function cut(pool: Pool, n: number): Made | null {
   const x = pool.pick((v) => v.shape.some((m) => m > n) && v.data.length < 3000 && !v.shape.includes(0));
   if (x === null) return null;
-  const axis = pool.c.pick(x.shape.map((_, i) => i).filter((i) => (x.shape[i] as number) > n));
-  const more = (x.shape[axis] as number) - n;
+  const axis = pool.c.pick(x.shape.map((_, i) => i).filter((i) => x.shape[i]! > n));
+  const more = x.shape[axis]! - n;
   const start = pool.c.pick([0, more, Math.min(1, more), Math.max(0, more - 1), Math.min(n, more)]);
   const ranges = x.shape.map((_, i) => (i === axis ? { start, stop: start + n } : null));
   const shape = x.shape.map((m, i) => (i === axis ? n : m));
@@ -198,7 +198,7 @@ function filled(pool: Pool, n: number): Made | null {
   );
   if (x === null) return null;
   const axis = around ? x.shape.indexOf(n) : pool.c.nat(x.shape.length);
-  const m = x.shape[axis] as number;
+  const m = x.shape[axis]!;
   const few = pool.c.pick([0, 0, 1, 2]);
   const rest = around ? pool.c.pick([1, 2, 3]) : n - m - few;
   if (rest < 0) return null;
@@ -214,7 +214,7 @@ function filled(pool: Pool, n: number): Made | null {
     dtype: x.dtype,
     formula: (a) =>
       build(shape, (at) => {
-        const inside = (at[axis] as number) - low;
+        const inside = at[axis]! - low;
         return inside < 0 || inside >= m
           ? 0
           : elementOf(

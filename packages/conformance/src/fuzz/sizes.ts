@@ -28,7 +28,7 @@ export function drawSizes(c: Choices): number[] {
   const within = (): number => low + c.nat(high - low + 1);
   const sizes = [within(), within(), low, high];
   if (c.nat(2) === 0) sizes.push(c.pick([low / 2 + 1, high + 1, high + 4, 1, high + low]));
-  return [...sizes, within(), sizes[0] as number];
+  return [...sizes, within(), sizes[0]!];
 }
 
 /** Sizes of a second extent, for every size of the first: drawn on their own, or one more than it, as of a row that was added. */
@@ -236,7 +236,7 @@ function same(actual: readonly NDArray[], expected: readonly NDArray[]): void {
     const other = actual[k]!.data;
     if (scale > 1e10) continue;
     for (const [i, x] of data.entries()) {
-      const y = other[i] as number;
+      const y = other[i]!;
       if (Object.is(x, y) || Math.abs(x - y) <= 1e-9 * scale + 1e-12) continue;
       throw new Error(`gradient ${k}: element ${i} is ${y} of a shared plan and ${x} of its own`);
     }

@@ -444,7 +444,7 @@ function near(what: string, outcomes: readonly Outcome[], expected: readonly NDA
     const scale = data.reduce((most, x) => (Number.isFinite(x) ? Math.max(most, Math.abs(x)) : most), 0);
     if (scale > 1e10) continue;
     for (const [k, x] of data.entries()) {
-      const y = outcomes[i]!.values[k] as number;
+      const y = outcomes[i]!.values[k]!;
       if (Object.is(x, y) || Math.abs(x - y) <= 1e-9 * scale + 1e-12) continue;
       throw new Error(`${what}: gradient ${i}, element ${k} is ${y} where ${x} is expected`);
     }

@@ -82,7 +82,7 @@ export function draw(
 export function viewedShape({ s, v = [] }: Drawn): readonly number[] {
   let shape = s;
   for (const [step, what] of v) {
-    if (step === 'permute') shape = what.map((axis) => shape[axis] as number);
+    if (step === 'permute') shape = what.map((axis) => shape[axis]!);
     else if (step === 'expand') shape = what;
     else if (step === 'slice') shape = what.map(([start, stop, by]) => Math.ceil((stop - start) / by));
   }

@@ -73,7 +73,7 @@ export async function readGoldens(file: Uint8Array): Promise<readonly GoldenCase
   let position = 0;
   const upper = new DataView(new ArrayBuffer(8));
   const numberAt = (i: number): number => {
-    for (let plane = 0; plane < 6; plane++) upper.setUint8(plane, bytes[start + plane * total + i] as number);
+    for (let plane = 0; plane < 6; plane++) upper.setUint8(plane, bytes[start + plane * total + i]!);
     return upper.getFloat64(0);
   };
   const cases: GoldenCase[] = [];
@@ -81,10 +81,10 @@ export async function readGoldens(file: Uint8Array): Promise<readonly GoldenCase
     for (const entry of entries) {
       const { n: label, a: args, o: options = null, t: tensors, r: results, g: by = [], h, k: terms = null } = entry;
       const from = position;
-      const shapes = by.map((i) => viewedShape(tensors[i] as Drawn));
+      const shapes = by.map((i) => viewedShape(tensors[i]!));
       position += tensors.reduce((sum, t) => sum + (t.k[0] === 'b' ? count(t.s) : 0), 0);
       position += results.reduce((sum, [shape, , text]) => sum + (text ? 0 : count(shape)), 0);
-      if (terms !== null) position += count((results[0] as CodedResult)[0]);
+      if (terms !== null) position += count(results[0]![0]);
       position += shapes.reduce((sum, shape) => sum + count(shape) * (h ? 2 : 1), 0);
       const numbers = (): CaseNumbers => {
         let at = from;
@@ -94,7 +94,7 @@ export async function readGoldens(file: Uint8Array): Promise<readonly GoldenCase
         return {
           inputs,
           results: results.map(([shape, , text]) => (text ? [] : next(shape))),
-          magnitudes: terms === null ? null : next((results[0] as CodedResult)[0]),
+          magnitudes: terms === null ? null : next(results[0]![0]),
           first: shapes.map(next),
           second: h ? shapes.map(next) : [],
         };

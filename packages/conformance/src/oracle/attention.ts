@@ -23,13 +23,13 @@ export function attend(
   });
   const [a, b, c] = [lift(q), lift(k), lift(v)];
   const [rows, depth] = a.shape.slice(-2) as [number, number];
-  const columns = b.shape[rank - 2] as number;
-  const lead = a.shape.slice(0, -2).map((n, i) => Math.max(n, b.shape[i] as number, c.shape[i] as number));
+  const columns = b.shape[rank - 2]!;
+  const lead = a.shape.slice(0, -2).map((n, i) => Math.max(n, b.shape[i]!, c.shape[i]!));
   const empty = [...a.shape, ...b.shape, ...c.shape].includes(0);
   const scale = o.scale ?? 1 / Math.sqrt(depth);
   /** Index of a head of x for a head of the result: shared heads and broadcast axes. */
   const own = (x: NDArray, index: readonly number[]): number[] =>
-    index.map((i, axis) => Math.floor((i * (x.shape[axis] as number)) / (lead[axis] as number)));
+    index.map((i, axis) => Math.floor((i * x.shape[axis]!) / lead[axis]!));
   const extra = (index: number[]): number => {
     if (mask === null) return 0;
     const tail = index.slice(index.length - mask.shape.length);
@@ -39,7 +39,7 @@ export function attend(
     );
     return bool ? (value !== 0 ? 0 : Number.NEGATIVE_INFINITY) : value;
   };
-  return build([...lead, rows, c.shape[rank - 1] as number], (index) => {
+  return build([...lead, rows, c.shape[rank - 1]!], (index) => {
     if (empty) return 0;
     const head = index.slice(0, -2);
     const [row, column] = index.slice(-2) as [number, number];
@@ -62,11 +62,11 @@ export function rotate(
   position: (index: readonly number[]) => number,
   o: { base?: number; style?: string; dims?: number },
 ): NDArray {
-  const width = x.shape[x.shape.length - 1] as number;
+  const width = x.shape[x.shape.length - 1]!;
   const dims = o.dims ?? width;
   const half = dims / 2;
   return build(x.shape, (index) => {
-    const d = index[index.length - 1] as number;
+    const d = index[index.length - 1]!;
     const lead = index.slice(0, -1);
     if (d >= dims) return at(x, index);
     const pair = o.style === 'half' ? d % half : Math.floor(d / 2);
@@ -80,7 +80,7 @@ export function rotate(
 
 export function radialBasis(x: NDArray, y: NDArray, gamma: number): NDArray {
   const [n, d] = x.shape.slice(-2) as [number, number];
-  const m = y.shape[y.shape.length - 2] as number;
+  const m = y.shape[y.shape.length - 2]!;
   const rank = Math.max(x.shape.length, y.shape.length);
   const lead = Array.from({ length: rank - 2 }, (_, i) =>
     Math.max(x.shape[i - (rank - x.shape.length)] ?? 1, y.shape[i - (rank - y.shape.length)] ?? 1),
@@ -104,7 +104,7 @@ export function radialBasis(x: NDArray, y: NDArray, gamma: number): NDArray {
 
 /** Rows of a table pooled over bags, each a list of [row, factor]. */
 export function bag(table: NDArray, bags: readonly (readonly [number, number])[][], mode: string): NDArray {
-  const width = table.shape[1] as number;
+  const width = table.shape[1]!;
   return build([bags.length, width], ([b, d]) => {
     const rows = (bags[b as number] as [number, number][]).map(([row, f]) => f * at(table, [row, d as number]));
     if (rows.length === 0) return 0;

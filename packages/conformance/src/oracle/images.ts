@@ -66,21 +66,21 @@ function axisWindow(n: number, k: number, o: WindowOptions, axis: number, stride
 const place = (w: AxisWindow, position: number, tap: number): number => position * w.stride + tap * w.dilation - w.low;
 
 const inside = (windows: readonly AxisWindow[], source: readonly number[]): boolean =>
-  source.every((s, i) => s >= 0 && s < (windows[i] as AxisWindow).n);
+  source.every((s, i) => s >= 0 && s < windows[i]!.n);
 
 /** Cross-correlation with one kernel, or (kernelAt) with one per position. */
 export function convolve(input: NDArray, w: NDArray, o: WindowOptions, local = false): NDArray {
   const x = channelsFirst(input, o.layout);
   const spatial = x.shape.slice(2);
   const size = local ? w.shape.slice(2 + spatial.length) : w.shape.slice(2);
-  const windows = spatial.map((n, i) => axisWindow(n, size[i] as number, o, i));
+  const windows = spatial.map((n, i) => axisWindow(n, size[i]!, o, i));
   const [features, depth] = w.shape as [number, number];
   const perGroup = features / (o.groups ?? 1);
-  const y = build([x.shape[0] as number, features, ...windows.map((q) => q.out)], ([image, feature, ...position]) => {
+  const y = build([x.shape[0]!, features, ...windows.map((q) => q.out)], ([image, feature, ...position]) => {
     const group = Math.floor((feature as number) / perGroup);
     let sum = 0;
     for (const [c, ...tap] of indices([depth, ...size])) {
-      const source = position.map((q, i) => place(windows[i] as AxisWindow, q, tap[i] as number));
+      const source = position.map((q, i) => place(windows[i]!, q, tap[i]!));
       if (!inside(windows, source)) continue;
       const weight = at(w, [feature as number, c as number, ...(local ? position : []), ...tap]);
       sum += at(x, [image as number, group * depth + (c as number), ...source]) * weight;
@@ -100,21 +100,19 @@ export function convolveTransposed(input: NDArray, w: NDArray, o: WindowOptions)
     (n, i) =>
       (n - 1) * each(o.stride, 1, i) -
       2 * each(o.padding as PerAxis, 0, i) +
-      each(o.dilation, 1, i) * ((size[i] as number) - 1) +
+      each(o.dilation, 1, i) * (size[i]! - 1) +
       each(o.outputPadding, 0, i) +
       1,
   );
-  const depth = (x.shape[1] as number) / groups;
-  const y = build([x.shape[0] as number, perGroup * groups, ...out], ([image, feature, ...target]) => {
+  const depth = x.shape[1]! / groups;
+  const y = build([x.shape[0]!, perGroup * groups, ...out], ([image, feature, ...target]) => {
     const group = Math.floor((feature as number) / perGroup);
     let sum = 0;
     for (const [c, ...source] of indices([depth, ...spatial])) {
       for (const tap of indices(size)) {
         const hit = target.every(
           (t, i) =>
-            (source[i] as number) * each(o.stride, 1, i) +
-              (tap[i] as number) * each(o.dilation, 1, i) -
-              each(o.padding as PerAxis, 0, i) ===
+            source[i]! * each(o.stride, 1, i) + tap[i]! * each(o.dilation, 1, i) - each(o.padding as PerAxis, 0, i) ===
             t,
         );
         if (!hit) continue;
@@ -143,21 +141,21 @@ export function poolWindows(
   const x = channelsFirst(input, o.layout);
   const spatial = x.shape.slice(2);
   const window = spatial.map((_, i) => each(size, 1, i));
-  const windows = spatial.map((n, i) => axisWindow(n, window[i] as number, o, i, window[i] as number));
+  const windows = spatial.map((n, i) => axisWindow(n, window[i]!, o, i, window[i]!));
   const y = build([...x.shape.slice(0, 2), ...windows.map((w) => w.out)], ([image, channel, ...position]) => {
     const taps: Tap[] = [];
     let padded = 0;
     for (const tap of indices(window)) {
-      const source = position.map((q, i) => place(windows[i] as AxisWindow, q, tap[i] as number));
+      const source = position.map((q, i) => place(windows[i]!, q, tap[i]!));
       const known = source.every((s, i) => {
-        const w = windows[i] as AxisWindow;
+        const w = windows[i]!;
         return s >= -w.low && s < w.n + w.high;
       });
       if (known) padded++;
       if (!inside(windows, source)) continue;
       taps.push({
         value: at(x, [image as number, channel as number, ...source]),
-        position: source.reduce((flat, s, i) => flat * (spatial[i] as number) + s, 0),
+        position: source.reduce((flat, s, i) => flat * spatial[i]! + s, 0),
       });
     }
     return f(taps, padded);
@@ -178,13 +176,13 @@ export function poolAdaptive(
     const taps: Tap[] = [];
     for (const source of indices(spatial)) {
       const within = source.every((s, i) => {
-        const [n, m, q] = [spatial[i] as number, size[i] as number, position[i] as number];
+        const [n, m, q] = [spatial[i]!, size[i]!, position[i]!];
         return s >= Math.floor((q * n) / m) && s < Math.ceil(((q + 1) * n) / m);
       });
       if (!within) continue;
       taps.push({
         value: at(x, [image as number, channel as number, ...source]),
-        position: source.reduce((flat, s, i) => flat * (spatial[i] as number) + s, 0),
+        position: source.reduce((flat, s, i) => flat * spatial[i]! + s, 0),
       });
     }
     return f(taps);
@@ -194,7 +192,7 @@ export function poolAdaptive(
 
 /** The first of the largest; NaN wins. */
 export function largest(taps: readonly Tap[]): Tap {
-  let best = taps[0] as Tap;
+  let best = taps[0]!;
   for (const tap of taps) {
     if (Number.isNaN(best.value)) break;
     if (Number.isNaN(tap.value) || tap.value > best.value) best = tap;
@@ -211,7 +209,7 @@ export function unpool(input: NDArray, positions: NDArray, out: readonly number[
   const [x, p] = [channelsFirst(input, layout), channelsFirst(positions, layout)];
   const [batch, channels, ...spatial] = x.shape as [number, number, ...number[]];
   const y = build([batch, channels, ...out], ([image, channel, ...target]) => {
-    const flat = target.reduce((f, t, i) => f * (out[i] as number) + t, 0);
+    const flat = target.reduce((f, t, i) => f * out[i]! + t, 0);
     const found: number[] = [];
     for (const source of indices(spatial)) {
       const index = [image as number, channel as number, ...source];
@@ -226,7 +224,7 @@ export function unpool(input: NDArray, positions: NDArray, out: readonly number[
 export function plusBias(y: NDArray, bias: NDArray, layout: unknown): NDArray {
   const first = channelsFirst(y, layout);
   const sum = build(first.shape, (index) => {
-    const b = bias.shape.length === 1 ? at(bias, [index[1] as number]) : at(bias, index.slice(1));
+    const b = bias.shape.length === 1 ? at(bias, [index[1]!]) : at(bias, index.slice(1));
     return at(first, index) + b;
   });
   return inLayout(sum, layout);

@@ -7,23 +7,22 @@ export function matmul(a: NDArray, b: NDArray): NDArray {
   const b2 = b.shape.length === 1 ? { shape: [...b.shape, 1], data: b.data } : b;
   const batch = broadcastShapes(a2.shape.slice(0, -2), b2.shape.slice(0, -2));
   const [m, k] = a2.shape.slice(-2) as [number, number];
-  const n = b2.shape[b2.shape.length - 1] as number;
+  const n = b2.shape[b2.shape.length - 1]!;
   const pick = (x: NDArray, outer: number[], i: number, j: number): number => {
     const lead = x.shape.slice(0, -2);
-    const index = lead.map((size, axis) => (size === 1 ? 0 : (outer[outer.length - lead.length + axis] as number)));
+    const index = lead.map((size, axis) => (size === 1 ? 0 : outer[outer.length - lead.length + axis]!));
     return at(x, [...index, i, j]);
   };
   const full = build([...batch, m, n], (index) => {
     const outer = index.slice(0, -2);
     let sum = 0;
     for (let q = 0; q < k; q++) {
-      sum +=
-        pick(a2, outer, index[index.length - 2] as number, q) * pick(b2, outer, q, index[index.length - 1] as number);
+      sum += pick(a2, outer, index[index.length - 2]!, q) * pick(b2, outer, q, index[index.length - 1]!);
     }
     return sum;
   });
   let shape = [...full.shape];
-  if (a.shape.length === 1) shape = [...shape.slice(0, -2), shape[shape.length - 1] as number];
+  if (a.shape.length === 1) shape = [...shape.slice(0, -2), shape[shape.length - 1]!];
   if (b.shape.length === 1) shape = shape.slice(0, -1);
   return { shape, data: full.data };
 }
@@ -33,7 +32,7 @@ export function einsum(terms: readonly string[], output: string, arrays: readonl
   const sizes = new Map<string, number>();
   terms.forEach((names, i) => {
     [...names].forEach((name, axis) => {
-      const size = arrays[i]?.shape[axis] as number;
+      const size = arrays[i]!.shape[axis]!;
       if (size !== 1 || !sizes.has(name)) sizes.set(name, size);
     });
   });
@@ -41,18 +40,18 @@ export function einsum(terms: readonly string[], output: string, arrays: readonl
   const shape = [...output].map((name) => sizes.get(name) as number);
   const data = new Array<number>(count(shape)).fill(0);
   for (const index of indices([...sizes.values()])) {
-    const place = (name: string): number => index[names.indexOf(name)] as number;
+    const place = (name: string): number => index[names.indexOf(name)]!;
     const product = arrays.reduce(
       (value, a, i) =>
         value *
         at(
           a,
-          [...(terms[i] as string)].map((name, axis) => (a.shape[axis] === 1 ? 0 : place(name))),
+          [...terms[i]!].map((name, axis) => (a.shape[axis] === 1 ? 0 : place(name))),
         ),
       1,
     );
     const flat = ravel([...output].map(place), shape);
-    data[flat] = (data[flat] as number) + product;
+    data[flat] = data[flat]! + product;
   }
   return nd(shape, data);
 }

@@ -7,7 +7,7 @@ export function alongLines(a: NDArray, axis: number, f: (line: number[]) => numb
   const last = a.shape.length - 1;
   const toEnd = a.shape.map((_, i) => i).filter((i) => i !== axis);
   const moved = permute(a, [...toEnd, axis]);
-  const n = a.shape[axis] as number;
+  const n = a.shape[axis]!;
   const lines: number[][] = [];
   for (let start = 0; n > 0 && start < moved.data.length; start += n) lines.push(f(moved.data.slice(start, start + n)));
   const size = n === 0 ? f([]).length : ((lines[0] ?? f(new Array<number>(n).fill(0))).length as number);
@@ -21,7 +21,7 @@ export function linesOf(x: NDArray, axis: number, size: number, f: (line: number
   const last = x.shape.length - 1;
   const toEnd = [...x.shape.map((_, i) => i).filter((i) => i !== axis), axis];
   const moved = permute(x, toEnd);
-  const n = x.shape[axis] as number;
+  const n = x.shape[axis]!;
   const rows = count(moved.shape.slice(0, last));
   const data = Array.from({ length: rows }, (_, r) => f(moved.data.slice(r * n, (r + 1) * n) as number[])).flat();
   const back = x.shape.map((_, i) => toEnd.indexOf(i));
@@ -33,7 +33,7 @@ export function along(x: NDArray, axis: number, size: number, from: (i: number) 
   return build(
     x.shape.map((n, i) => (i === axis ? size : n)),
     (index) => {
-      const source = from(index[axis] as number);
+      const source = from(index[axis]!);
       return source === null
         ? fill
         : at(

@@ -28,7 +28,7 @@ export function* indices(shape: readonly number[]): Generator<number[]> {
 export function unravel(flat: number, shape: readonly number[]): number[] {
   const index = new Array<number>(shape.length);
   for (let axis = shape.length - 1; axis >= 0; axis--) {
-    const n = shape[axis] as number;
+    const n = shape[axis]!;
     index[axis] = flat % n;
     flat = Math.floor(flat / n);
   }
@@ -37,12 +37,12 @@ export function unravel(flat: number, shape: readonly number[]): number[] {
 
 export function ravel(index: readonly number[], shape: readonly number[]): number {
   let flat = 0;
-  for (let axis = 0; axis < shape.length; axis++) flat = flat * (shape[axis] as number) + (index[axis] as number);
+  for (let axis = 0; axis < shape.length; axis++) flat = flat * shape[axis]! + index[axis]!;
   return flat;
 }
 
 export function at(a: NDArray, index: readonly number[]): number {
-  return a.data[ravel(index, a.shape)] as number;
+  return a.data[ravel(index, a.shape)]!;
 }
 
 /** Builds an array by asking for the value at every index. */
@@ -62,7 +62,7 @@ export function broadcastShapes(...shapes: (readonly number[])[]): number[] {
   for (const shape of shapes) {
     for (let i = 0; i < shape.length; i++) {
       const axis = rank - shape.length + i;
-      const n = shape[i] as number;
+      const n = shape[i]!;
       if (n !== 1) out[axis] = n;
     }
   }
@@ -74,7 +74,7 @@ export function broadcastTo(a: NDArray, shape: readonly number[]): NDArray {
   return build(shape, (index) =>
     at(
       a,
-      a.shape.map((n, i) => (n === 1 ? 0 : (index[lead + i] as number))),
+      a.shape.map((n, i) => (n === 1 ? 0 : index[lead + i]!)),
     ),
   );
 }
@@ -86,11 +86,11 @@ export function zip(f: (...xs: number[]) => number, ...arrays: NDArray[]): NDArr
 }
 
 export function permute(a: NDArray, axes: readonly number[]): NDArray {
-  const shape = axes.map((axis) => a.shape[axis] as number);
+  const shape = axes.map((axis) => a.shape[axis]!);
   return build(shape, (index) => {
     const source = new Array<number>(axes.length);
     axes.forEach((axis, i) => {
-      source[axis] = index[i] as number;
+      source[axis] = index[i]!;
     });
     return at(a, source);
   });
@@ -104,7 +104,7 @@ export function flip(a: NDArray, axes: readonly number[]): NDArray {
   return build(a.shape, (index) =>
     at(
       a,
-      index.map((i, axis) => (axes.includes(axis) ? (a.shape[axis] as number) - 1 - i : i)),
+      index.map((i, axis) => (axes.includes(axis) ? a.shape[axis]! - 1 - i : i)),
     ),
   );
 }
@@ -117,13 +117,13 @@ export function reduce(
   keepDims = false,
 ): NDArray {
   const kept = a.shape.map((_, i) => i).filter((i) => !axes.includes(i));
-  const outShape = kept.map((i) => a.shape[i] as number);
+  const outShape = kept.map((i) => a.shape[i]!);
   const groups: number[][] = Array.from({ length: count(outShape) }, () => []);
   for (const index of indices(a.shape)) {
     (
       groups[
         ravel(
-          kept.map((i) => index[i] as number),
+          kept.map((i) => index[i]!),
           outShape,
         )
       ] as number[]

@@ -22,10 +22,7 @@ export function normalizeBy(x: NDArray, eps: number, key: (index: number[]) => s
 /** weight[c] x + bias[c] for images in a layout. */
 export function perChannel(x: NDArray, weight: NDArray, bias: NDArray, layout: unknown): NDArray {
   const first = channelsFirst(x, layout);
-  const y = build(
-    first.shape,
-    (index) => at(first, index) * at(weight, [index[1] as number]) + at(bias, [index[1] as number]),
-  );
+  const y = build(first.shape, (index) => at(first, index) * at(weight, [index[1]!]) + at(bias, [index[1]!]));
   return inLayout(y, layout);
 }
 
@@ -35,7 +32,7 @@ export function localResponse(
   layout: unknown,
 ): NDArray {
   const x = channelsFirst(input, layout);
-  const channels = x.shape[1] as number;
+  const channels = x.shape[1]!;
   const y = build(x.shape, ([n, c, ...rest]) => {
     let sum = 0;
     for (let j = 0; j < o.size; j++) {
@@ -61,13 +58,13 @@ export function graphConvolution(
   const degree = Array.from({ length: n }, (_, i) =>
     Array.from({ length: n }, (__, j) => at(a, [i, j])).reduce((s, v) => s + v, 0),
   );
-  const root = (i: number): number => ((degree[i] as number) > 0 ? 1 / Math.sqrt(degree[i] as number) : 0);
+  const root = (i: number): number => (degree[i]! > 0 ? 1 / Math.sqrt(degree[i]!) : 0);
   const weighted = build([n, n], ([i, j]) =>
     o.normalize === 'symmetric'
       ? root(i as number) * at(a, [i as number, j as number]) * root(j as number)
       : at(a, [i as number, j as number]),
   );
-  return build([...batch, n, w.shape[1] as number], (index) => {
+  return build([...batch, n, w.shape[1]!], (index) => {
     const [i, f] = index.slice(-2) as [number, number];
     let sum = at(bias, [f]);
     for (let j = 0; j < n; j++)
@@ -86,8 +83,8 @@ export function denseEdges(
 ): NDArray {
   const data = new Array<number>(n * n).fill(0);
   sources.forEach((from, e) => {
-    const flat = ravel([targets[e] as number, from], [n, n]);
-    data[flat] = (data[flat] as number) + at(weights, [e]);
+    const flat = ravel([targets[e]!, from], [n, n]);
+    data[flat] = data[flat]! + at(weights, [e]);
   });
   return nd([n, n], data);
 }

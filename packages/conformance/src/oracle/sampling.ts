@@ -44,7 +44,7 @@ export function resize(input: NDArray, o: ResizeOptions, layout: unknown): NDArr
     typeof o.scaleFactor === 'number' ? o.scaleFactor : o.scaleFactor?.[i];
   const out = spatial.map((n, i) => o.size?.[i] ?? Math.floor(n * (factor(i) as number)));
   const y = build([...x.shape.slice(0, 2), ...out], ([image, channel, ...position]) => {
-    const axes = position.map((q, i) => taps(q, spatial[i] as number, out[i] as number, factor(i), o));
+    const axes = position.map((q, i) => taps(q, spatial[i]!, out[i]!, factor(i), o));
     let sum = 0;
     for (const choice of indices(axes.map((list) => list.length))) {
       const picked = choice.map((c, i) => (axes[i] as [number, number][])[c] as [number, number]);
@@ -81,7 +81,7 @@ export function sampleGrid(input: NDArray, grid: NDArray, o: GridOptions, layout
   const spatial = x.shape.slice(2);
   const rank = spatial.length;
   const out = grid.shape.slice(1, -1);
-  const y = build([x.shape[0] as number, x.shape[1] as number, ...out], ([image, channel, ...position]) => {
+  const y = build([x.shape[0]!, x.shape[1]!, ...out], ([image, channel, ...position]) => {
     const axes = spatial.map((n, i): [number, number][] => {
       const g = at(grid, [image as number, ...position, rank - 1 - i]);
       const centre = o.alignCorners ? ((g + 1) / 2) * (n - 1) : ((g + 1) * n - 1) / 2;
@@ -104,7 +104,7 @@ export function sampleGrid(input: NDArray, grid: NDArray, o: GridOptions, layout
     let sum = 0;
     for (const choice of indices(axes.map((list) => list.length))) {
       const picked = choice.map((c, i) => (axes[i] as [number, number][])[c] as [number, number]);
-      if (picked.some(([index], i) => index < 0 || index >= (spatial[i] as number))) continue;
+      if (picked.some(([index], i) => index < 0 || index >= spatial[i]!)) continue;
       const weight = picked.reduce((w, [, part]) => w * part, 1);
       sum += weight * at(x, [image as number, channel as number, ...picked.map(([index]) => index)]);
     }
@@ -116,11 +116,11 @@ export function sampleGrid(input: NDArray, grid: NDArray, o: GridOptions, layout
 /** affine_grid: positions of the output's elements, mapped by theta. */
 export function affine(theta: NDArray, spatial: readonly number[], align: boolean): NDArray {
   const rank = spatial.length;
-  return build([theta.shape[0] as number, ...spatial, rank], (index) => {
-    const [image, row] = [index[0] as number, index[index.length - 1] as number];
+  return build([theta.shape[0]!, ...spatial, rank], (index) => {
+    const [image, row] = [index[0]!, index[index.length - 1]!];
     let sum = at(theta, [image, row, rank]);
     spatial.forEach((n, i) => {
-      const q = index[i + 1] as number;
+      const q = index[i + 1]!;
       const place = align ? (n > 1 ? -1 + (2 * q) / (n - 1) : 0) : (2 * q + 1) / n - 1;
       sum += at(theta, [image, row, rank - 1 - i]) * place;
     });

@@ -32,7 +32,7 @@ export function scanned(
     const t = reverse ? length - 1 - s : s;
     const [next, ys] = step(carry, t);
     carry = next;
-    for (const [i, y] of ys.entries()) (rows[i] as NDArray[])[t] = y;
+    for (const [i, y] of ys.entries()) rows[i]![t] = y;
   }
-  return [carry, rows.map((parts, i) => stacked(parts, shapes[i] as readonly number[]))];
+  return [carry, rows.map((parts, i) => stacked(parts, shapes[i]!))];
 }

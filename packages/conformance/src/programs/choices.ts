@@ -21,7 +21,7 @@ export class Choices {
   }
 
   pick<T>(list: readonly T[]): T {
-    return list[this.nat(list.length)] as T;
+    return list[this.nat(list.length)]!;
   }
 
   /** True once in n. */
@@ -38,6 +38,6 @@ export class Choices {
   /** The items in another order. */
   shuffled<T>(list: readonly T[]): T[] {
     const rest = [...list];
-    return list.map(() => rest.splice(this.nat(rest.length), 1)[0] as T);
+    return list.map(() => rest.splice(this.nat(rest.length), 1)[0]!);
   }
 }

@@ -89,7 +89,7 @@ function shaken(a: NDArray, by: number, random: Random): NDArray {
 
 /** As if terms of these sizes, which make up each element, had been rounded. */
 function displaced(a: NDArray, terms: NDArray, by: number, random: Random): NDArray {
-  const data = a.data.map((x, i) => (Number.isFinite(x) ? x + by * (terms.data[i] as number) * (2 * random() - 1) : x));
+  const data = a.data.map((x, i) => (Number.isFinite(x) ? x + by * terms.data[i]! * (2 * random() - 1) : x));
   return { shape: a.shape, data };
 }
 
@@ -102,9 +102,7 @@ function drifted(a: NDArray, by: number, random: Random): NDArray {
 
 /** Every other one of the elements of which nothing is left but rounding is 0: terms that differ in rounding alone may cancel. */
 function cancelled(a: NDArray, base: NDArray, random: Random): NDArray {
-  const data = a.data.map((x, i) =>
-    Math.abs(x - (base.data[i] as number)) >= Math.abs(x) / 2 && random() < 0.5 ? 0 : x,
-  );
+  const data = a.data.map((x, i) => (Math.abs(x - base.data[i]!) >= Math.abs(x) / 2 && random() < 0.5 ? 0 : x));
   return { shape: a.shape, data };
 }
 
@@ -125,9 +123,9 @@ export function sensitivity(
       const [a, b] = [base.get(id) as NDArray, other.get(id) as NDArray];
       const worst = moved.get(id) as number[];
       a.data.forEach((x, i) => {
-        const y = b.data[i] as number;
+        const y = b.data[i]!;
         const difference = Object.is(x, y) || x === y ? 0 : Math.abs(x - y);
-        worst[i] = Math.max(worst[i] as number, Number.isNaN(difference) ? Number.POSITIVE_INFINITY : difference);
+        worst[i] = Math.max(worst[i]!, Number.isNaN(difference) ? Number.POSITIVE_INFINITY : difference);
       });
     }
   }

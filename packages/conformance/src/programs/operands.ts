@@ -52,7 +52,7 @@ export function withAxis(
   const x = pool.pick((v) => v.shape.length > 0 && v.data.length < 4000 && fits(v));
   if (x === null) return null;
   const [axis, written] = pool.axis(x.shape.length);
-  return { x, axis, written, n: x.shape[axis] as number };
+  return { x, axis, written, n: x.shape[axis]! };
 }
 
 /** The same for a value that is not empty. */

@@ -32,9 +32,9 @@ function worstOf(
   const found: Found = { units: 0, text: '' };
   const flushed = (x: number): number => (isDenormal(type, x) ? 0 * x : x);
   for (let i = 0; i < got.length; i++) {
-    const x = columns.map((c) => c[i] as number);
+    const x = columns.map((c) => c[i]!);
     if (domain !== undefined && !domain(...x)) continue;
-    const value = got[i] as number;
+    const value = got[i]!;
     const want = exact(...x);
     let units = unitsOff(type, value, want, size?.(...x) ?? want);
     if (flushes && units > 0) {
@@ -71,9 +71,7 @@ function columnsOf({ name, ranges }: AccuracyRow, type: FloatType): number[][] {
   const lists = ranges.map((range, k) => samples(type, range, seedOf(`${name} ${k}`)));
   const length = Math.max(...lists.map((l) => l.length));
   // Strides that share no factor with the lengths, so that special numbers meet ordinary ones.
-  return lists.map((list, k) =>
-    Array.from({ length }, (_, i) => list[(i * (k === 0 ? 1 : 7)) % list.length] as number),
-  );
+  return lists.map((list, k) => Array.from({ length }, (_, i) => list[(i * (k === 0 ? 1 : 7)) % list.length]!));
 }
 
 /** In float64 a few units: what the references are good for. */

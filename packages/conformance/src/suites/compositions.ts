@@ -69,7 +69,7 @@ const layer: OpSpec = {
   run: ([x, w, b]) => pg.relu(pg.add(pg.matmul(x as Tensor, w as Tensor), b as Tensor)),
   oracle: ([x, w, b]) =>
     zip((p, q) => Math.max((p as number) + (q as number), 0), matmul(x as NDArray, w as NDArray), b as NDArray),
-  terms: ([x]) => ((x as NDArray).shape[1] as number) + 1,
+  terms: ([x]) => (x as NDArray).shape[1]! + 1,
   gradient: { of: [0, 1, 2], order: 2 },
 };
 
@@ -90,7 +90,7 @@ export function compositionSpecs(): OpSpec[] {
         [40, 33],
       ].map((shape) => ({
         label: `[${shape}]`,
-        draw: (r: Random) => [sample(r, shape, uniform(-1, 1)), sample(r, [shape[1] as number, 2], uniform(-1, 1))],
+        draw: (r: Random) => [sample(r, shape, uniform(-1, 1)), sample(r, [shape[1]!, 2], uniform(-1, 1))],
       })),
       run: ([x, table]) => {
         const counts = pg.sum(pg.cast(pg.less(0, x as Tensor), 'int32'), 1);
@@ -99,10 +99,10 @@ export function compositionSpecs(): OpSpec[] {
       },
       oracle: ([x, table]) => {
         const [n, top] = [positives, largest].map((f) => reduce(x as NDArray, [1], f)) as [NDArray, NDArray];
-        const rows = (x as NDArray).shape[0] as number;
+        const rows = (x as NDArray).shape[0]!;
         const { shape } = table as NDArray;
         // What is before the first is the last.
-        const row = (i: number): number => (at(n, [i]) - 1 + (shape[0] as number)) % (shape[0] as number);
+        const row = (i: number): number => (at(n, [i]) - 1 + shape[0]!) % shape[0]!;
         return build(
           [rows, 2],
           ([i, j]) => at(table as NDArray, [row(i as number), j as number]) + at(top, [i as number]),

@@ -42,12 +42,12 @@ const moved: readonly (readonly [name: string, run: (x: Tensor) => Tensor, expec
   ['concat', (x) => pg.concat([x, x]), (x) => [...x, ...x]],
   ['pad', (x) => pg.pad(x, [[1, 1]]), (x) => [0, ...x, 0]],
   ['repeat', (x) => pg.repeat(x, [2]), (x) => [...x, ...x]],
-  ['take', (x) => pg.take(x, pg.tensor([4, 0, 1], { dtype: 'int32' })), (x) => [4, 0, 1].map((i) => x[i] as number)],
+  ['take', (x) => pg.take(x, pg.tensor([4, 0, 1], { dtype: 'int32' })), (x) => [4, 0, 1].map((i) => x[i]!)],
   ['scatter', (x) => pg.scatter(pg.zeros([12], { dtype: x.dtype }), [11, 3], x.at({ stop: 2 })), scattered],
   ['where', (x) => pg.where(pg.isNaN(x), pg.flip(x), x), (x) => x],
   [
     'full',
-    (x) => pg.full([3], tinyNumbers(x.dtype as FloatType)[0] as number, { dtype: x.dtype }),
+    (x) => pg.full([3], tinyNumbers(x.dtype as FloatType)[0]!, { dtype: x.dtype }),
     ([x]) => [x, x, x] as number[],
   ],
 ];
@@ -161,7 +161,7 @@ export function denormalCases(target: Target): ConformanceCase[] {
           const [xs, ys] = [pairs.map(([x]) => x), pairs.map(([, y]) => y)];
           const { data } = await arrayOf(pg.scope(() => run(made(xs), made(ys))));
           pairs.forEach(([x, y], i) => {
-            const [got, exact] = [data[i] as number, inFormat(type, Number(f(x, y)))];
+            const [got, exact] = [data[i]!, inFormat(type, Number(f(x, y)))];
             if (got === exact) return;
             if (type === 'float32' && target.flushesDenormals && mayBe(got, type, [x, y], f)) return;
             throw new Error(`of ${x} and ${y} it is ${got} where ${exact} is expected`);

@@ -36,7 +36,7 @@ const specials = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY
 function mixed(random: Random, count: number, spread: number): number[] {
   return Array.from({ length: count }, () => {
     const [sign, mantissa, exponent] = [random() < 0.5 ? -1 : 1, 1 + random(), (2 * random() - 1) * spread];
-    const special = specials[Math.floor(random() * specials.length)] as number;
+    const special = specials[Math.floor(random() * specials.length)]!;
     return random() < 0.02 ? special : sign * mantissa * 2 ** exponent;
   });
 }
@@ -47,8 +47,7 @@ function pairs(spread: number): (dtype: Float) => readonly (readonly number[])[]
     const random = makeRandom(spread);
     const [a, b] = [mixed(random, 1031, spread), mixed(random, 1031, spread)] as const;
     const step = dtype === 'float32' ? 2 ** -23 : 2 ** -52;
-    for (let i = 0; i < a.length; i += 3)
-      a[i] = Math.fround(b[i] as number) * (1 + (i % 97)) * (1 + ((i % 9) / 3 - 1) * step);
+    for (let i = 0; i < a.length; i += 3) a[i] = Math.fround(b[i]!) * (1 + (i % 97)) * (1 + ((i % 9) / 3 - 1) * step);
     return [a, b];
   };
 }
@@ -126,7 +125,7 @@ async function check(row: Exact, dtype: Float): Promise<undefined> {
   const { data } = await arrayOf(result);
   const [first, second = first] = args as [number[], number[]];
   for (const [i, x] of first.entries()) {
-    const expected = round(row.f(x, second[i] as number));
+    const expected = round(row.f(x, second[i]!));
     if (data[i] !== expected && !(Number.isNaN(data[i]) && Number.isNaN(expected)))
       throw new Error(
         `element ${i}, of ${args.map((xs) => xs[i]).join(' and ')}, is ${data[i]} where ${expected} is expected`,

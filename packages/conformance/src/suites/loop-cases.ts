@@ -108,7 +108,7 @@ const compare = async (
   wanted: Readonly<Record<string, NDArray>>,
 ): Promise<void> => {
   const found = pg.scope(make);
-  for (const [name, value] of Object.entries(found)) await same(name, value, wanted[name] as NDArray);
+  for (const [name, value] of Object.entries(found)) await same(name, value, wanted[name]!);
   pg.dispose(found);
 };
 
@@ -298,8 +298,8 @@ function stepCases(): ConformanceCase[] {
         };
       });
       for (const i of [0, 1]) {
-        await same('checkpoint', found.saved[i] as Tensor, await arrayOf(found.direct[i] as Tensor));
-        await same('gradient inside', found.inside[i] as Tensor, await arrayOf(found.cosine[i] as Tensor));
+        await same('checkpoint', found.saved[i]!, await arrayOf(found.direct[i]!));
+        await same('gradient inside', found.inside[i]!, await arrayOf(found.cosine[i]!));
       }
       pg.dispose(found);
     }),

@@ -59,7 +59,7 @@ function spec(
     instances,
     run: (inputs, options) => run(inputs, options as pg.ScanOptions),
     oracle: (inputs, options) => loop(inputs, options.reverse === true),
-    terms: (inputs) => 8 * ((inputs[0] as NDArray).shape[0] as number) + 16,
+    terms: (inputs) => 8 * inputs[0]!.shape[0]! + 16,
     gradient: { of, order: 2 },
   };
 }
@@ -96,7 +96,7 @@ const layer = spec(
         return [[next], [next, half]];
       },
       [h0 as NDArray],
-      (xs as NDArray).shape[0] as number,
+      (xs as NDArray).shape[0]!,
       [[2, 3], [2]],
       reverse,
     );
@@ -133,7 +133,7 @@ const exchange = spec(
         ];
       },
       [a0 as NDArray, b0 as NDArray],
-      (xs as NDArray).shape[0] as number,
+      (xs as NDArray).shape[0]!,
       [[3], [3], []],
       reverse,
     );
@@ -162,14 +162,14 @@ const still = spec(
     const [ends, ys] = scanned(
       (carry, t) => {
         const [a, b, c, d] = carry as [NDArray, NDArray, NDArray, NDArray];
-        const flipped = nd([2], [a.data[1] as number, a.data[0] as number]);
+        const flipped = nd([2], [a.data[1]!, a.data[0]!]);
         return [
           [b, a, d, times(row(xs as NDArray, t), c)],
           [k as NDArray, k as NDArray, times(c, d), flipped],
         ];
       },
       [a0 as NDArray, b0 as NDArray, c0 as NDArray, c0 as NDArray],
-      (xs as NDArray).shape[0] as number,
+      (xs as NDArray).shape[0]!,
       [[2], [2], [2], [2]],
       reverse,
     );
@@ -186,14 +186,14 @@ const power = spec(
     const root = pg.mul(m as Tensor, 0.5).add(1);
     const [end] = pg.scan((state: Tensor) => [pg.matmul(root, state), null] as const, pg.square(v as Tensor), null, {
       ...options,
-      length: (xs as Tensor).shape[0] as number,
+      length: (xs as Tensor).shape[0]!,
     });
     return end;
   },
   ([xs, m, v]) => {
     let state = map(v as NDArray, (x) => x * x);
     const root = map(m as NDArray, (x) => x * 0.5 + 1);
-    for (let i = 0; i < ((xs as NDArray).shape[0] as number); i++) {
+    for (let i = 0; i < (xs as NDArray).shape[0]!; i++) {
       const [a, b, c, d] = root.data as [number, number, number, number];
       const [x, y] = state.data as [number, number];
       state = nd([2], [a * x + b * y, c * x + d * y]);
@@ -220,7 +220,7 @@ const rows = spec(
         return [none, [map(e, (v) => v / total)]];
       },
       [],
-      (xs as NDArray).shape[0] as number,
+      (xs as NDArray).shape[0]!,
       [[4]],
       reverse,
     );
@@ -275,7 +275,7 @@ const nested = spec(
         return [[end as NDArray], [add(row(inner as NDArray, 0), row(inner as NDArray, 1))]];
       },
       [h0 as NDArray],
-      (xs as NDArray).shape[0] as number,
+      (xs as NDArray).shape[0]!,
       [[2]],
       reverse,
     );

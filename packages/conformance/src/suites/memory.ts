@@ -18,10 +18,10 @@ export function memoryCases(): ConformanceCase[] {
           return { y: x.add(1).mul(2), list: [x.sub(1)] };
         });
         await kept.y.data();
-        await (kept.list[0] as Tensor).data();
+        await kept.list[0]!.data();
         equal('buffers with two results alive', pg.memory().numBuffers - before, 2);
         kept.y.dispose();
-        (kept.list[0] as Tensor).dispose();
+        kept.list[0]!.dispose();
         equal('buffers at the end', pg.memory().numBuffers - before, 0);
         return undefined;
       },
@@ -79,8 +79,7 @@ export function memoryCases(): ConformanceCase[] {
         equal('buffers after 55 steps', late.numBuffers, early.numBuffers);
         equal('bytes after 55 steps', late.bytes, early.bytes);
         const expected = 0.98 ** 55;
-        if (Math.abs((data[0] as number) - expected) > 1e-5)
-          throw new Error(`value ${data[0]} where ${expected} is expected`);
+        if (Math.abs(data[0]! - expected) > 1e-5) throw new Error(`value ${data[0]} where ${expected} is expected`);
         w.dispose();
         equal('buffers at the end', pg.memory().numBuffers, before.numBuffers);
         return undefined;
@@ -109,7 +108,7 @@ async function trainNaively(): Promise<undefined> {
       const [loss, gradients] = step(w1, w2);
       pg.scope(() => {
         [w1, w2].forEach((w, k) => {
-          w.assign(w.sub((gradients[k] as Tensor).mul(0.05)));
+          w.assign(w.sub(gradients[k]!.mul(0.05)));
         });
       });
       if (i % 10 === 9) last = Number(await loss.item());

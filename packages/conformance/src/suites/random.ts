@@ -49,7 +49,7 @@ export function randomCases(): ConformanceCase[] {
         x.dispose();
         for (const [i, keep] of kept.entries()) {
           const scale = keep ? 1 / (1 - p) : 0;
-          if (wrong(forward[i] as number, (i + 1) * scale) || wrong(gradient[i] as number, scale))
+          if (wrong(forward[i]!, (i + 1) * scale) || wrong(gradient[i]!, scale))
             throw new Error(
               `element ${i}: ${forward[i]}, slope ${gradient[i]}, where ${(i + 1) * scale}, ${scale} are expected`,
             );

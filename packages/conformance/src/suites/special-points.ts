@@ -42,7 +42,7 @@ const reverse =
 const forward =
   (f: Unary): Unary =>
   (x) =>
-    pg.jvp(f, [x], [pg.onesLike(x)])[1] as Tensor;
+    pg.jvp(f, [x], [pg.onesLike(x)])[1]!;
 
 /** Relative, and absolute where values are small beside what they are made of. */
 const tolerances = {

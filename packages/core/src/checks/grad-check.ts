@@ -52,8 +52,7 @@ export async function gradCheck(
     wide.dispose();
   }
   const shapes = inputs.map((input) => input.shape);
-  const make = (): Tensor[] =>
-    values.map((data, i) => tensor(data, { dtype: 'float64', shape: shapes[i] as readonly number[] }));
+  const make = (): Tensor[] => values.map((data, i) => tensor(data, { dtype: 'float64', shape: shapes[i]! }));
   const slopes = scope(() => [...grads(total)(...make())]);
   const evaluate = async (): Promise<number> => {
     const result = scope(() => cast(total(...make()), 'float64'));

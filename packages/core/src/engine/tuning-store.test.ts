@@ -19,7 +19,7 @@ it('writes whole files, one for each key, and gives null for what is not there',
     expect(await store.load('a/key')).toBe('other');
     const files = await readdir(join(folder, 'deeper'));
     expect(files.length).toBe(2);
-    expect(await readFile(join(folder, 'deeper', files[0] as string), 'utf8')).not.toBe('');
+    expect(await readFile(join(folder, 'deeper', files[0]!), 'utf8')).not.toBe('');
     await writeFile(join(folder, 'file'), '');
     const nowhere = diskStore(join(folder, 'file', 'x'));
     await nowhere.save('k', 'v');

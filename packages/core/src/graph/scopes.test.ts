@@ -75,7 +75,7 @@ describe('scopes', () => {
       softmax(data());
       return [data()];
     });
-    const gone = y[0] as Tensor;
+    const gone = y[0]!;
     gone.dispose();
     expect(() => add(gone, 1)).toThrow(/\[add\] tensor used after it was disposed: float32 \[4\] made by tensor/);
     traceOrigins(true);

@@ -60,7 +60,7 @@ describe('expect', () => {
           const options = { rtol, atol, equalNaN };
           const [a, b] = [0, 1].map((k) =>
             tensor(
-              pairs.map((pair) => pair[k] as number),
+              pairs.map((pair) => pair[k]!),
               { dtype: 'float64' },
             ),
           );

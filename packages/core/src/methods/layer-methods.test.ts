@@ -96,7 +96,7 @@ it.each(Object.keys(calls))('%s is the same as a method', async (name) => {
   const values = async (result: pg.Tensor | pg.Tensor[]): Promise<unknown> =>
     Promise.all([result].flat().map((t) => t.array()));
   const expected = await values((pg as unknown as Record<string, Operation>)[name]!(self, ...rest));
-  const method = (self as unknown as Record<string, Operation>)[name] as Operation;
+  const method = (self as unknown as Record<string, Operation>)[name]!;
   expect(await values(method.call(self, ...rest))).toEqual(expected);
   // Options reach it: without what comes after the last operand the result is another, or there is none.
   if (rest.length > 0) {

@@ -76,11 +76,11 @@ describe('reduction rules', () => {
   it('prod is exact with zeros at every order', () => {
     const x = leaf([4]);
     const leaves: Leaves = new Map([[x, Float64Array.of(2, 0, 3, 0)]]);
-    const first = gradientsOf(p.reduce(x, 'prod', [0]), p.constant(1, 'float64'), [x])[0] as Node;
+    const first = gradientsOf(p.reduce(x, 'prod', [0]), p.constant(1, 'float64'), [x])[0]!;
     expect([...only(first, leaves)].map((v) => v + 0)).toEqual([0, 0, 0, 0]);
     // d^2 / dx1 dx3 = x0 x2 = 6, the only second derivative that is not zero.
     const pick = p.slice(first, [1], [1], [1]);
-    const second = gradientsOf(pick, p.constant(1, 'float64', [1]), [x])[0] as Node;
+    const second = gradientsOf(pick, p.constant(1, 'float64', [1]), [x])[0]!;
     expect([...only(second, leaves)].map((v) => v + 0)).toEqual([0, 0, 0, 6]);
   });
 });
@@ -240,7 +240,7 @@ describe('the walk', () => {
     const leaves: Leaves = new Map([[x, Float64Array.of(1, 0, -1)]]);
     const zero = p.constant(0, 'float64');
     const y = p.where(p.lt(zero, x), p.mul(p.neg(p.unary('log', x)), p.unary('sqrt', x)), zero);
-    const slope = gradientsOf(y, p.constant(1, 'float64', [3]), [x])[0] as Node;
+    const slope = gradientsOf(y, p.constant(1, 'float64', [3]), [x])[0]!;
     expect([...only(slope, leaves)].map((v) => v + 0)).toEqual([-1, 0, 0]);
   });
 

@@ -37,12 +37,11 @@ function small(t: Tensor): Tensor {
 async function run(seed: number, switchTo: readonly IEngine[]): Promise<string[]> {
   const next = random(seed);
   const live: Tensor[] = [];
-  const pick = (): Tensor => live[next(live.length)] as Tensor;
+  const pick = (): Tensor => live[next(live.length)]!;
   const seen: string[] = [];
-  for (let i = 0; i < 3; i++)
-    live.push(tensor([1 + i, 2, 3, 4, 5, 6 + i], { shape: [2, 3], dtype: dtypes[i] as DType }));
+  for (let i = 0; i < 3; i++) live.push(tensor([1 + i, 2, 3, 4, 5, 6 + i], { shape: [2, 3], dtype: dtypes[i]! }));
   for (let at = 0; at < 60; at++) {
-    const dtype = dtypes[next(dtypes.length)] as DType;
+    const dtype = dtypes[next(dtypes.length)]!;
     const [a, b] = [pick(), pick()];
     const choice = next(14);
     if (choice < 9) {
@@ -63,9 +62,9 @@ async function run(seed: number, switchTo: readonly IEngine[]): Promise<string[]
       const wide = scope(() => a.cast('float64').mul(1));
       seen.push(`${await wide.array()}`);
       wide.dispose();
-    } else if (switchTo.length > 0) await setEngine(switchTo[next(switchTo.length)] as IEngine);
+    } else if (switchTo.length > 0) await setEngine(switchTo[next(switchTo.length)]!);
     else next(1);
-    while (live.length > 8) (live.splice(next(live.length), 1)[0] as Tensor).dispose();
+    while (live.length > 8) live.splice(next(live.length), 1)[0]!.dispose();
   }
   const values = await Promise.all(live.map((t) => t.array()));
   seen.push(...values.map((v) => `${v}`));

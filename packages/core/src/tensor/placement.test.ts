@@ -72,7 +72,7 @@ describe.each([true, false])('an engine with few dtypes that reads at once: %s',
     expect(kernels()).toBe(computed);
     expect(computed - start).toBeLessThanOrEqual(6);
     const m = (await x.array()) as number[][];
-    const p = m.flatMap((row) => m.map((_, j) => row.reduce((s, v, k) => s + v * (m[k] as number[])[j]!, 0)));
+    const p = m.flatMap((row) => m.map((_, j) => row.reduce((s, v, k) => s + v * m[k]![j]!, 0)));
     const total = (f: (v: number) => number): number => p.reduce((s, v) => s + f(v), 0);
     expect(values[0]).toBeCloseTo(
       total((v) => v),
@@ -128,7 +128,7 @@ describe.each([true, false])('an engine with few dtypes that reads at once: %s',
     w.requiresGrad = false;
     const g = grads((a: Tensor) => sum(a.cast('float64').exp()))(x) as Tensor[];
     for (const slope of g) own(slope);
-    expect((await numbers(g[0] as Tensor))[1]).toBeCloseTo(Math.exp(2), 3);
+    expect((await numbers(g[0]!))[1]).toBeCloseTo(Math.exp(2), 3);
     dispose(g);
     using tape = new GradientTape();
     tape.watch(x);

@@ -37,7 +37,7 @@ function step(w: Tensor, v: Tensor, totals: Tensor[]): void {
   scope(() => {
     const [x, y] = [tensor(inputs), tensor(targets)];
     const loss = (p: Tensor): Tensor => p.mul(x).sub(y).square().sum();
-    const g = grads(loss)(w)[0] as Tensor;
+    const g = grads(loss)(w)[0]!;
     const next = v.mul(0.5).add(g);
     v.assign(next);
     w.assign(w.sub(next.mul(0.05)));

@@ -61,7 +61,7 @@ describe.each([true, false])('a lost device that reads at once: %s', (synchronou
     using a = tensor([1]).add(1);
     expect(await numbers(a)).toEqual([2]);
     (made[0] as FaultyEngine).lose();
-    await (made[0] as FaultyEngine).lost;
+    await made[0]!.lost;
     using b = tensor([1]).add(1);
     expect(await numbers(b)).toEqual([2]);
     expect(getEngine()).toBe(cpu);
@@ -100,7 +100,7 @@ describe.each([true, false])('a lost device that reads at once: %s', (synchronou
     expect(await numbers(plain)).toEqual([7, 8]);
     unprotect([w]);
     (made[0] as FaultyEngine).lose();
-    await (made[0] as FaultyEngine).lost;
+    await made[0]!.lost;
     await expect(w.data()).rejects.toThrow(DeviceLostError);
   });
 

@@ -30,13 +30,13 @@ export function fencedBranches(program: Program): Program {
   /** Positions of the blocks that all threads of a group enter or none; -1 stands for the body. */
   const together = new Set([-1]);
   for (const [at, n] of program.body.entries()) {
-    if ((n.op === 'IF' || n.op === 'LOOP') && together.has(around[at] as number) && isUniform(n)) together.add(at);
+    if ((n.op === 'IF' || n.op === 'LOOP') && together.has(around[at]!) && isUniform(n)) together.add(at);
     if (n.op === 'IF' && together.has(at)) fence();
     write(n);
-    const begin = around[at] as number;
+    const begin = around[at]!;
     if (n.op === 'ENDIF' && together.has(begin)) fence();
     if (n.op !== 'ENDLOOP' || together.has(begin)) continue;
-    const outside = around[begin] as number;
+    const outside = around[begin]!;
     if (outside >= 0 && together.has(outside)) fence();
   }
   return { ...program, body };

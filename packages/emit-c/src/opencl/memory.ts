@@ -26,7 +26,7 @@ export function openClLoad(
   return sizes.map((lanes, part) => {
     const value = loadOne(mem, advance(index, done), lanes);
     done += lanes;
-    return open === null || alt === null ? value : choose(open, value, alt[part] as Part);
+    return open === null || alt === null ? value : choose(open, value, alt[part]!);
   });
 }
 

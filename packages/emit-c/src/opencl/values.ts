@@ -43,7 +43,7 @@ const functions: Readonly<Partial<Record<KNode['op'], string>>> = {
 /** An arithmetic operation on one part. */
 export function openClOperation(c: Context, n: KNode, args: readonly Part[], fastFma: boolean): Part {
   const [a, b, d] = args as [Part, Part, Part];
-  const { dtype, lanes } = args[args.length - 1] as Part;
+  const { dtype, lanes } = args[args.length - 1]!;
   const title = functions[n.op];
   if (title !== undefined && isFloat(dtype))
     return call(`${title}(${args.map((x) => x.text).join(', ')})`, dtype, lanes);

@@ -47,7 +47,7 @@ export function wgslLoad(
     const first = sizes.length > 1 ? c.stable(index) : index;
     return sizes.map((lanes, part) => {
       const value = call(`${mem.name}[${advance(first, part).text}]`, dtype, lanes);
-      return open === null || alt === null ? value : choose(open, value, alt[part] as Part);
+      return open === null || alt === null ? value : choose(open, value, alt[part]!);
     });
   }
   let done = 0;
@@ -56,9 +56,9 @@ export function wgslLoad(
     done += lanes;
     const value =
       lanes === 1
-        ? (elements[0] as Part)
+        ? elements[0]!
         : call(`${typeName(dtype, lanes)}(${elements.map((e) => e.text).join(', ')})`, dtype, lanes);
-    return open === null || alt === null ? value : choose(open, value, alt[part] as Part);
+    return open === null || alt === null ? value : choose(open, value, alt[part]!);
   });
 }
 

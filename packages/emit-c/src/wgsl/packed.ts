@@ -53,8 +53,8 @@ function inQuarters(
   // Backwards: what is wanted divided by four, down to the terms.
   const wanted = new Set<KNode>();
   for (let at = body.length - 1; at >= 0; at--) {
-    const n = body[at] as KNode;
-    if (isPacked(n)) wanted.add(n.src[1] as KNode);
+    const n = body[at]!;
+    if (isPacked(n)) wanted.add(n.src[1]!);
     if (wanted.has(n) && isSum(n)) for (const s of n.src) wanted.add(s);
   }
   const now = new Map<KNode, KNode>();
@@ -69,7 +69,7 @@ function inQuarters(
   const number = (value: number): KNode => add(uniqueNode('CONST', 'int32', 1, [], { value }));
   for (const n of body) {
     const src = n.src.map((s) => now.get(s) ?? s);
-    if (isPacked(n)) src[1] = quarters.get(n.src[1] as KNode) as KNode;
+    if (isPacked(n)) src[1] = quarters.get(n.src[1]!) as KNode;
     const node = add(src.every((s, i) => s === n.src[i]) ? n : withSources(n, src));
     now.set(n, node);
     if (!wanted.has(n)) continue;
@@ -85,7 +85,7 @@ function inQuarters(
       );
     else if (n.op === 'MUL' && y?.op === 'CONST' && Number(y.arg.value) % 4 === 0) {
       const by = Number(y.arg.value) / 4;
-      quarters.set(n, by === 1 ? (now.get(x as KNode) ?? (x as KNode)) : int('MUL', [src[0] as KNode, number(by)]));
+      quarters.set(n, by === 1 ? (now.get(x as KNode) ?? (x as KNode)) : int('MUL', [src[0]!, number(by)]));
     } else quarters.set(n, int('SHR', [node, number(2)]));
   }
   return { ...program, body: out };

@@ -62,14 +62,14 @@ class Wgsl implements Dialect {
     const text = dtype === 'bool' ? `${from} != 0u` : dtype === 'float16' ? `f16(${from})` : from;
     return name(
       c.prologue(title, () => `let ${title} = ${text};`),
-      this.#order[slot] as DType,
+      this.#order[slot]!,
     );
   }
   operation(c: Context, n: KNode, args: readonly Part[]): Part {
     return wgslOperation(c, n, args, this.#muladd);
   }
   cast(c: Context, n: KNode, x: Part, to: DType): Part {
-    return wgslCast(c, x, to, highOf(n.src[0] as KNode));
+    return wgslCast(c, x, to, highOf(n.src[0]!));
   }
   bitcast(c: Context, x: Part, to: DType): Part {
     return wgslBitcast(c, x, to);

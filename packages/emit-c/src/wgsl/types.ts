@@ -53,18 +53,18 @@ export function checkDtypes(program: Program, f16: boolean): void {
 
 /** `f32`, `vec4<f32>`. */
 export function typeName(dtype: DType, lanes: number): string {
-  const scalar = scalars[dtype] as string;
+  const scalar = scalars[dtype]!;
   return lanes === 1 ? scalar : `vec${lanes}<${scalar}>`;
 }
 
 /** `f32x4`: a type inside a name. */
 export function suffix(dtype: DType, lanes: number): string {
-  return lanes === 1 ? (scalars[dtype] as string) : `${scalars[dtype]}x${lanes}`;
+  return lanes === 1 ? scalars[dtype]! : `${scalars[dtype]}x${lanes}`;
 }
 
 /** How a buffer holds a dtype. */
 export function storageType(dtype: DType): string {
-  return dtype === 'bool' ? 'u32' : (scalars[dtype] as string);
+  return dtype === 'bool' ? 'u32' : scalars[dtype]!;
 }
 
 const bits = new DataView(new ArrayBuffer(4));

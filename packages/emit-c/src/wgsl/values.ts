@@ -51,10 +51,9 @@ export function bitsOf(text: string, dtype: DType, lanes: number): string {
 /** An arithmetic operation on one part. */
 export function wgslOperation(c: Context, n: KNode, given: readonly Part[], muladd: 'fma' | 'plain'): Part {
   // What is computed from literals alone would be computed by the compiler, which refuses overflow.
-  const args =
-    given.every((a) => a.constant) && given.length > 0 ? [c.runtime(given[0] as Part), ...given.slice(1)] : given;
+  const args = given.every((a) => a.constant) && given.length > 0 ? [c.runtime(given[0]!), ...given.slice(1)] : given;
   const [a, b, d] = args as [Part, Part, Part];
-  const last = args[args.length - 1] as Part;
+  const last = args[args.length - 1]!;
   const { dtype, lanes } = last;
   const compare = negatedComparison(n);
   if (compare !== null) return notCompare(c, compare, a, b);

@@ -37,9 +37,9 @@ function readingsOf(program: Program, eligible: (mem: KNode) => string | null): 
   const around = blocksOf(program);
   for (const [at, n] of program.body.entries()) {
     if (n.op !== 'LOAD' || n.lanes === 1 || n.src.length > 2) continue;
-    const title = eligible(n.src[0] as KNode);
+    const title = eligible(n.src[0]!);
     if (title === null) continue;
-    const { root, offset } = placeOf(n.src[1] as KNode);
+    const { root, offset } = placeOf(n.src[1]!);
     if (!roots.has(root)) roots.set(root, roots.size);
     readings.set(n, { group: `${around[at]} ${title} ${roots.get(root)}`, root, offset });
   }

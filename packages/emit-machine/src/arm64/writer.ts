@@ -95,7 +95,7 @@ export class Arm64Writer implements Writer {
     this.#assembler.distance(distance, offset);
     this.#lines?.push(`    adr x${address}, .`, `    mov x${distance}, constants+0x${offset.toString(16)} - .`);
     if (row.name === 'adr') {
-      this.#write('add', 8, [places[0] as number, address, distance, 0]);
+      this.#write('add', 8, [places[0]!, address, distance, 0]);
       return null;
     }
     this.#write('add', 8, [address, address, distance, 0]);

@@ -160,7 +160,7 @@ abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State
         ['x'],
       );
     // Of the hidden state, which may be projected, and of what else an LSTM has.
-    const sizeOf = (kind: number): number[] => [shape[0] as number, kind === 0 ? this.width : this.hidden];
+    const sizeOf = (kind: number): number[] => [shape[0]!, kind === 0 ? this.width : this.hidden];
     for (const [kind, given] of (state ?? []).entries()) {
       checkTensor(this.#name, 'state', given);
       const whole = [this.#cells.length, ...sizeOf(kind)];
@@ -181,19 +181,19 @@ abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State
       const results: Tensor[] = [];
       for (let direction = 0; direction < directions; direction++) {
         const at = layer * directions + direction;
-        const cell = this.#cells[at] as CellWeights;
+        const cell = this.#cells[at]!;
         const start = Array.from({ length: kinds }, (_, kind) =>
-          state === null ? zeros(sizeOf(kind), { dtype: cell.hidden.dtype }) : select(state[kind] as Tensor, 0, at),
+          state === null ? zeros(sizeOf(kind), { dtype: cell.hidden.dtype }) : select(state[kind]!, 0, at),
         );
         const [output, end] = through(sequence, start, cell, direction === 1, step, counts);
         results.push(output);
         last.push(end);
       }
-      sequence = results.length === 1 ? (results[0] as Tensor) : concat(results, 2);
+      sequence = results.length === 1 ? results[0]! : concat(results, 2);
     }
     return [
       transpose(sequence, 0, 1),
-      Array.from({ length: kinds }, (_, kind) => stack(last.map((end) => end[kind] as Tensor))),
+      Array.from({ length: kinds }, (_, kind) => stack(last.map((end) => end[kind]!))),
     ];
   }
 }
@@ -207,7 +207,7 @@ function runningSteps(name: string, lengths: Tensor | readonly number[], shape: 
   let given: Tensor;
   if (isList(lengths)) {
     if (lengths.length !== batch) refuse(`a list of ${lengths.length}`);
-    for (let i = 0; i < batch; i++) checkInteger(name, `lengths[${i}]`, lengths[i] as number, 0, steps);
+    for (let i = 0; i < batch; i++) checkInteger(name, `lengths[${i}]`, lengths[i]!, 0, steps);
     given = tensor([...lengths], { dtype: 'int32' });
   } else {
     checkTensor(name, 'lengths', lengths);
@@ -240,12 +240,12 @@ function through(
   const inputs = projected(x, cell.inputs, cell.inputBias);
   const body = (state: readonly Tensor[], [input, running]: readonly Tensor[]): [readonly Tensor[], Tensor] => {
     const next = step(input as Tensor, state, cell);
-    if (running === undefined) return [next, next[0] as Tensor];
-    const kept = next.map((t, i) => where(running, t, state[i] as Tensor));
-    return [kept, where(running, next[0] as Tensor, 0)];
+    if (running === undefined) return [next, next[0]!];
+    const kept = next.map((t, i) => where(running, t, state[i]!));
+    return [kept, where(running, next[0]!, 0)];
   };
   const sliced = counts === null ? [inputs] : [inputs, counts];
-  const steps = x.shape[0] as number;
+  const steps = x.shape[0]!;
   if (steps > mostRecorded) {
     const [end, output] = scan(body, start, sliced as readonly Tensor[], { reverse: backward });
     return [output, end];

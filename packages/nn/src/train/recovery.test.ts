@@ -44,7 +44,7 @@ describe('fit on a device that is lost', () => {
     expect(getEngine()).not.toBe(gpu);
     // Not from the start again: the loss goes on falling from where it was.
     const then = losses(await run(30));
-    expect(then[0]).toBeLessThan(first[2] as number);
+    expect(then[0]).toBeLessThan(first[2]!);
     expect(then.at(-1)).toBeLessThan(0.05);
   });
 });

@@ -305,7 +305,7 @@ describe('rewriting', () => {
     expect(ops).not.toContain('EXP');
     expect(ops).not.toContain('TANH');
     const v = e.splat(e.scalar(0, 'float32'), 4);
-    expect((decompose([e.unary('LOG', v)], e, plainCaps)[0] as KNode).lanes).toBe(4);
+    expect(decompose([e.unary('LOG', v)], e, plainCaps)[0]!.lanes).toBe(4);
   });
 
   it('computes other float types in float32', () => {

@@ -54,7 +54,7 @@ export function reduceColumns(
   const { scope } = values;
   const copied = scope.tiles.some((t) => t.count > 1 && nodes.some((n) => scope.free.has(n, t.range)));
   if (copied) refuse(column, 'has one cell for each result: copies of a loop around the reduction would share it');
-  const own = ownRanges(nodes[0] as KNode);
+  const own = ownRanges(nodes[0]!);
   const all = nodes.map((n) => accumulatedOf(n, own, column, values, simt));
   const roots = all.flatMap(({ n, position }) => [n.src[0], ...(position === null ? [] : [position])]);
   const inOrder = all.some(({ position }) => position !== null);
@@ -65,7 +65,7 @@ export function reduceColumns(
   if (split.length > 0)
     overColumns(column, [], () => scope.forEach(scope.tiles, () => joinParts(split, column, values)));
   for (const { n, memory, position } of all)
-    values.results.set(n, { kind: 'columns', column, memory: memory[position === null ? 0 : 1] as KNode });
+    values.results.set(n, { kind: 'columns', column, memory: memory[position === null ? 0 : 1]! });
 }
 
 function accumulatedOf(
@@ -152,7 +152,7 @@ function joinParts(split: readonly Accumulated[], column: Range, { b, scope }: V
   const at = scope.valueOf(column);
   for (const { n, memory } of split) {
     const parts = memory.map((m) => b.load(m, at, lanesOf(scope)));
-    b.store(memory[0] as KNode, at, wholeExtremum(b.e, n.arg.op, parts as unknown as Extremum));
+    b.store(memory[0]!, at, wholeExtremum(b.e, n.arg.op, parts as unknown as Extremum));
   }
 }
 

@@ -53,13 +53,13 @@ function check(op: 'max' | 'min', shape: readonly [number, number], axis: 0 | 1,
         const { sign, values, nan, odd } = kinds[k % kinds.length] as (typeof kinds)[number];
         let best: number = op === 'max' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
         for (let r = 0; r < reduced; r++) {
-          const plain = values[(r + k) % values.length] as number;
+          const plain = values[(r + k) % values.length]!;
           // All zeros and numbers of one sign, but for one element.
           const value = sign === 0 || r === odd ? plain : sign * Math.abs(plain);
           const at = axis === 1 ? k * columns + r : r * columns + k;
           x[at] = value;
           if (nan !== null && nan[1] === r) bits[at] = nan[0];
-          best = op === 'max' ? Math.max(best, x[at] as number) : Math.min(best, x[at] as number);
+          best = op === 'max' ? Math.max(best, x[at]!) : Math.min(best, x[at]!);
         }
         want[k] = best;
       }

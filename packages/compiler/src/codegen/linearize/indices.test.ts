@@ -53,7 +53,7 @@ describe('computed indices', () => {
     interpret(program, [out, x], []);
     const want = Array.from(x, (value, i) => {
       const row = i - (i % columns);
-      return x[row + at(x[row + at(value, columns)] as number, columns)];
+      return x[row + at(x[row + at(value, columns)]!, columns)];
     });
     expect(Array.from(out)).toEqual(want);
   });
@@ -70,10 +70,7 @@ describe('computed indices', () => {
     expect(many(program, 'FLOOR', 4)).toBe(0);
     const [x, table, out] = [numbers(rows), numbers(10 * columns), new Float32Array(rows * columns)];
     interpret(program, [out, x, table], []);
-    const want = Array.from(
-      out,
-      (_, i) => table[at(x[Math.floor(i / columns)] as number, 10) * columns + (i % columns)],
-    );
+    const want = Array.from(out, (_, i) => table[at(x[Math.floor(i / columns)]!, 10) * columns + (i % columns)]);
     expect(Array.from(out)).toEqual(want);
   });
 });

@@ -357,7 +357,7 @@ function isAddedUp(n: KNodeOf<'REDUCE'>): boolean {
 
 /** True if elements of a REDUCE or STAGE may be recomputed: not if they read stages. */
 export function isMadeAgain(n: KNode): boolean {
-  for (const x of nodesOf([n.src[0] as KNode])) if (x.op === 'STAGE') return false;
+  for (const x of nodesOf([n.src[0]!])) if (x.op === 'STAGE') return false;
   return true;
 }
 

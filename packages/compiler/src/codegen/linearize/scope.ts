@@ -273,7 +273,7 @@ export class Values {
         const before = stack.length;
         const values: KNode[] = [];
         for (let i = first; i < end; i++) {
-          const s = n.src[i] as KNode;
+          const s = n.src[i]!;
           const value = scope.memoOf(s).get(s);
           if (value === undefined) stack.push(s);
           else values.push(value);

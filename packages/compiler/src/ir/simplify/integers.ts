@@ -32,8 +32,8 @@ export function linearOf(n: KNode): Linear {
 
 /** Sums reach this with their operands' forms known already, so the recursion is one level deep. */
 function collect(n: KNode): Linear | null {
-  const a = n.src[0] as KNode;
-  const b = n.src[1] as KNode;
+  const a = n.src[0]!;
+  const b = n.src[1]!;
   switch (n.op) {
     case 'CONST':
       return { terms: emptyList, coefs: emptyList, offset: n.arg.value as number };

@@ -35,14 +35,14 @@ const truth: Record<string, (a: number, b: number) => number> = {
 const indexOps = ['add', 'add', 'mulConst', 'mulConst', 'idivConst', 'iremConst', 'iremConst', 'sub'];
 
 function direct(t: Tree, env: readonly number[]): number {
-  if (t.op === 'var') return env[(t as { i: number }).i] as number;
+  if (t.op === 'var') return env[(t as { i: number }).i]!;
   if (t.op === 'const') return (t as { v: number }).v;
   const { a, b } = t as { a: Tree; b: Tree };
   return (truth[t.op.replace('Const', '')] as (a: number, b: number) => number)(direct(a, env), direct(b, env));
 }
 
 function build(e: Exprs, t: Tree, vars: readonly Range[]): KNode {
-  if (t.op === 'var') return vars[(t as { i: number }).i] as Range;
+  if (t.op === 'var') return vars[(t as { i: number }).i]!;
   if (t.op === 'const') return e.i32((t as { v: number }).v);
   const { a, b } = t as { a: Tree; b: Tree };
   const [x, y] = [build(e, a, vars), build(e, b, vars)];
@@ -68,7 +68,7 @@ function build(e: Exprs, t: Tree, vars: readonly Range[]): KNode {
 
 /** Value of a simplified node. Division by zero gives 0. */
 function evaluate(n: KNode, env: ReadonlyMap<KNode, number>): number {
-  const at = (i: number): number => evaluate(n.src[i] as KNode, env);
+  const at = (i: number): number => evaluate(n.src[i]!, env);
   switch (n.op) {
     case 'RANGE':
       return env.get(n) as number;
@@ -123,9 +123,7 @@ const indexTree = fc.letrec<{ t: Tree }>((tie) => ({
 function withConstants(t: Tree, constants: readonly Tree[], used = { n: 0 }): Tree {
   if (t.op === 'var' || t.op === 'const') return t;
   const { a, b } = t as { op: string; a: Tree; b: Tree };
-  const second = t.op.endsWith('Const')
-    ? (constants[used.n++ % constants.length] as Tree)
-    : withConstants(b, constants, used);
+  const second = t.op.endsWith('Const') ? constants[used.n++ % constants.length]! : withConstants(b, constants, used);
   return { op: t.op, a: withConstants(a, constants, used), b: second };
 }
 
@@ -134,9 +132,9 @@ function check(t: Tree, envs: readonly (readonly number[])[]): void {
   const vars = extents.map((n) => e.range(n));
   const n = build(e, t, vars);
   for (const raw of envs) {
-    const env = raw.map((x, i) => x % (extents[i] as number));
+    const env = raw.map((x, i) => x % extents[i]!);
     const want = direct(t, env);
-    const got = evaluate(n, new Map(vars.map((v, i) => [v, env[i] as number])));
+    const got = evaluate(n, new Map(vars.map((v, i) => [v, env[i]!])));
     if (got !== want || want < lowOf(n) || want > highOf(n)) {
       throw new Error(`at ${env}: want ${want}, got ${got}, bounds ${lowOf(n)} .. ${highOf(n)}\n${printNode(n)}`);
     }

@@ -79,10 +79,10 @@ function sortChunks(set: ProgramSet, sort: LineSort, chunk: number, threads: num
       const read = e.where(inside, i, 0);
       for (let word = 0; word < words; word++) {
         const value = e.where(inside, key(line, read, word), e.constant('uint32', 0xffff_ffff));
-        b.store(cells[word] as KNode, at, value);
+        b.store(cells[word]!, at, value);
       }
       // What fills the last chunk goes behind every element, also behind equal keys.
-      b.store(cells[words] as KNode, at, e.where(inside, i, 0x7fff_ffff));
+      b.store(cells[words]!, at, e.where(inside, i, 0x7fff_ffff));
     });
     b.barrier();
     b.loop(Math.log2(chunk), (size) => {

@@ -68,9 +68,7 @@ describe('sorting by digits', () => {
       },
       [numbers, keys, order],
     );
-    const expected = Array.from(numbers.keys()).sort(
-      (i, j) => (numbers[i] as number) - (numbers[j] as number) || i - j,
-    );
+    const expected = Array.from(numbers.keys()).sort((i, j) => numbers[i]! - numbers[j]! || i - j);
     expect(Array.from(order)).toEqual(expected);
     expect(Array.from(keys)).toEqual(expected.map((i) => numbers[i]));
   });
@@ -111,7 +109,7 @@ describe('sorting by digits', () => {
     const updates = Float32Array.from(index, (_, i) => ((i * 7) % 97) - 48);
     const expected = new Float32Array(rows).fill(2);
     index.forEach((row, i) => {
-      const [there, value] = [expected[row] as number, updates[i] as number];
+      const [there, value] = [expected[row]!, updates[i]!];
       expected[row] = op === 'add' ? there + value : op === 'set' ? value : Math.max(there, value);
     });
     const result = new Float32Array(rows).fill(7);

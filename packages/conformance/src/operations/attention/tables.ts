@@ -32,7 +32,7 @@ function rotarySpecs(): OpSpec[] {
       })),
       run: ([x], o) => pg.rotaryEmbedding(x as Tensor, o as pg.RotaryOptions),
       oracle: ([x], o) =>
-        rotate(x as NDArray, (lead) => (lead[lead.length - 1] as number) + ((o.offset as number | undefined) ?? 0), o),
+        rotate(x as NDArray, (lead) => lead[lead.length - 1]! + ((o.offset as number | undefined) ?? 0), o),
       gradient: { of: [0], order: 2 },
     },
     {
@@ -192,7 +192,7 @@ const embeddingSpecs: readonly OpSpec[] = [
 function embedding(pool: Pool): Made | null {
   const table = vectors(pool, 2, 3);
   if (table === null) return null;
-  const index = pool.indices(pool.c.pick([[3], [2, 2], [], [0]]), 0, (table.shape[0] as number) - 1);
+  const index = pool.indices(pool.c.pick([[3], [2, 2], [], [0]]), 0, table.shape[0]! - 1);
   return {
     args: [ref(index), ref(table)],
     dtype: table.dtype,
@@ -206,13 +206,13 @@ function embeddingBag(pool: Pool): Made | null {
   const mode = pool.c.pick(['mean', 'sum', 'max'] as const);
   const offsets = pool.c.pick([null, [0, 2, 2, 5], [0]] as const);
   const shape = offsets === null ? [pool.c.pick([3, 1]), pool.c.pick([4, 1])] : [7];
-  const index = pool.indices(shape, 0, (table.shape[0] as number) - 1);
+  const index = pool.indices(shape, 0, table.shape[0]! - 1);
   return {
     args: [ref(index), ref(table), { mode, ...(offsets ? { offsets } : {}) }],
     dtype: table.dtype,
     formula: (i, t) => {
       const all = [...(i as NDArray).data];
-      const starts = offsets ?? Array.from({ length: shape[0] as number }, (_, r) => r * (shape[1] as number));
+      const starts = offsets ?? Array.from({ length: shape[0]! }, (_, r) => r * shape[1]!);
       const bags = starts.map((from, b) =>
         all.slice(from, starts[b + 1] ?? all.length).map((r) => [r, 1] as [number, number]),
       );

@@ -108,7 +108,7 @@ export const creationRows: readonly OperationRow[] = [
         name: 'eye above the diagonal',
         shape: [4, 4],
         make: (dtype) => pg.eye(4, { diagonal: 2, dtype }),
-        f: (q) => Number((q[i] as number) + 2 === q[j]),
+        f: (q) => Number(q[i]! + 2 === q[j]),
       },
     ],
     [
@@ -124,7 +124,7 @@ export const creationRows: readonly OperationRow[] = [
       {
         shape: [5, 3],
         make: (dtype) => pg.tri(5, 3, { diagonal: -1, dtype }),
-        f: (q) => Number((q[j] as number) <= (q[i] as number) - 1),
+        f: (q) => Number(q[j]! <= q[i]! - 1),
       },
     ],
     [
@@ -143,14 +143,14 @@ export const creationRows: readonly OperationRow[] = [
       {
         shape: [11],
         make: (dtype) => pg.arange(2, 24, 2, { dtype }),
-        f: (q) => 2 + 2 * (q[i] as number),
+        f: (q) => 2 + 2 * q[i]!,
         dtypes: numbers,
       },
       {
         name: 'arange downwards',
         shape: [4],
         make: (dtype) => pg.arange(3, -5, -2, { dtype }),
-        f: (q) => 3 - 2 * (q[i] as number),
+        f: (q) => 3 - 2 * q[i]!,
         dtypes: numbers.filter((d) => !d.startsWith('u')),
       },
     ],
@@ -173,7 +173,7 @@ export const creationRows: readonly OperationRow[] = [
       {
         shape: [13],
         make: (dtype) => pg.linspace(-1, 2, 13, { dtype }),
-        f: (q) => -1 + (q[i] as number) / 4,
+        f: (q) => -1 + q[i]! / 4,
         dtypes: numbers.slice(0, 4),
       },
     ],

@@ -48,7 +48,7 @@ function specOf(name: string, run: (x: Tensor) => Tensor, f: (x: number) => numb
       })),
       {
         label: '[4,33]',
-        draw: (r: Random) => [sample(r, [4, 33], uniform(...(from[1] as readonly [number, number])))],
+        draw: (r: Random) => [sample(r, [4, 33], uniform(...from[1]!))],
       },
     ],
     run: ([x]) => run(x as Tensor),

@@ -110,7 +110,7 @@ const ofThree = ({ name, run, f, draw }: ThreeOf): OpSpec => ({
   ].map((each) => ({
     label: each.map((shape) => `[${shape}]`).join(' '),
     small: each[0]?.[0] !== 67,
-    draw: (r: Random) => draw.map((d, i) => sample(r, each[i] as number[], d)),
+    draw: (r: Random) => draw.map((d, i) => sample(r, each[i]!, d)),
   })),
   run,
   oracle: (xs) => zip(f, ...xs),
@@ -140,7 +140,7 @@ export const preluSpecs: readonly OpSpec[] = [
     oracle: ([x, w]) =>
       build((x as NDArray).shape, (index) => {
         const v = at(x as NDArray, index);
-        return v > 0 ? v : v * at(w as NDArray, [index[1] as number]);
+        return v > 0 ? v : v * at(w as NDArray, [index[1]!]);
       }),
     gradient: { of: [0, 1], order: 2 },
   },

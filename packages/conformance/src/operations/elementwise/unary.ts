@@ -55,7 +55,7 @@ const spotted: Draw = (r) => {
   const value = any(r);
   return r() < 0.25 ? Number.NaN : value;
 };
-const strange: Draw = (r) => [1.5, -2.5, inf, -inf, Number.NaN][Math.floor(r() * 5)] as number;
+const strange: Draw = (r) => [1.5, -2.5, inf, -inf, Number.NaN][Math.floor(r() * 5)]!;
 /** And the same of integers. */
 const ofIntegers = (name: string): RowCase => ({
   name: `${name} int`,

@@ -59,9 +59,7 @@ export function windowFor(pool: Pool, spatial: readonly number[], pooling: boole
   const kernel = spatial.map(() => pool.c.pick([2, 3, 1]));
   const stride = spatial.map(() => pool.c.pick([1, 2, 3]));
   const dilation = spatial.map(() => pool.c.pick([1, 1, 2]));
-  const padding = spatial.map((_, i) => pool.c.nat(pooling ? Math.floor((kernel[i] as number) / 2) + 1 : 3));
-  const fits = spatial.every(
-    (n, i) => n + 2 * (padding[i] as number) >= ((kernel[i] as number) - 1) * (dilation[i] as number) + 1,
-  );
+  const padding = spatial.map((_, i) => pool.c.nat(pooling ? Math.floor(kernel[i]! / 2) + 1 : 3));
+  const fits = spatial.every((n, i) => n + 2 * padding[i]! >= (kernel[i]! - 1) * dilation[i]! + 1);
   return fits && !spatial.includes(0) ? { kernel, options: { stride, padding, dilation } } : null;
 }

@@ -245,7 +245,7 @@ const pooling =
     if (found === null) return null;
     const { x, layout, spatial, written } = found;
     const window = spatial.map(() => pool.c.pick([2, 1, 3]));
-    if (window.some((k, i) => k > (spatial[i] as number))) return null;
+    if (window.some((k, i) => k > spatial[i]!)) return null;
     const same = pool.c.seldom(4);
     const inside = pool.c.seldom(3);
     const options = {
@@ -283,7 +283,7 @@ const maxUnpool =
     if (found === null) return null;
     const { x, layout, spatial, written } = found;
     const window = spatial.map((_, i) => pool.c.pick(i === 0 ? [2, 3] : [2, 1]));
-    const out = spatial.map((n, i) => n * (window[i] as number));
+    const out = spatial.map((n, i) => n * window[i]!);
     const index = pool.indices(x.shape, 0, count(out) - 1);
     if (index.dtype === 'uint8' && count(out) > 250) return null;
     return {

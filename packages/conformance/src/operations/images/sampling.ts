@@ -65,7 +65,7 @@ function positions(
 ): NDArray {
   const rank = sizes.length;
   const data = Array.from({ length: count(shape) }, (_, at) => {
-    const n = sizes[rank - 1 - (at % rank)] as number;
+    const n = sizes[rank - 1 - (at % rank)]!;
     const place = Math.floor((r() * 2 - 1) * reach * n + n / 2) + 0.2 + 0.25 * r();
     return Math.fround(align ? (n > 1 ? (2 * place) / (n - 1) - 1 : 0) : (2 * place + 1) / n - 1);
   });
@@ -148,10 +148,10 @@ function gridSample(pool: Pool): Made | null {
     paddingMode: pool.c.pick(['zeros', 'border', 'reflection']),
     alignCorners,
   };
-  const shape = [x.shape[0] as number, pool.c.pick([2, 1, 4]), pool.c.pick([3, 1]), 2];
+  const shape = [x.shape[0]!, pool.c.pick([2, 1, 4]), pool.c.pick([3, 1]), 2];
   const salt = pool.c.nat(31);
   const data = Array.from({ length: count(shape) }, (_, i) => {
-    const n = spatial[1 - (i % 2)] as number;
+    const n = spatial[1 - (i % 2)]!;
     const at = ((i * 7 + salt) % (n + 4)) - 2 + 0.25 + ((i + salt) % 3) / 16;
     return alignCorners ? (n > 1 ? (2 * at) / (n - 1) - 1 : 0.125) : (2 * at + 1) / n - 1;
   });

@@ -31,7 +31,7 @@ function scattered(index: NDArray, updates: NDArray, shape: readonly number[]): 
   const data = new Array<number>(count(shape)).fill(0);
   for (const [r, row] of rowsOf(index).entries()) {
     const to = ravel(row, shape.slice(0, depth)) * width;
-    for (let k = 0; k < width; k++) data[to + k] = (data[to + k] as number) + (updates.data[r * width + k] as number);
+    for (let k = 0; k < width; k++) data[to + k] = data[to + k]! + updates.data[r * width + k]!;
   }
   return nd(shape, data);
 }
@@ -44,7 +44,7 @@ function coordinateSpecs(): [OpSpec, OpSpec] {
     { shape: [2, 3, 4], lead: [5], depth: 2 },
   ];
   const coordinates = (r: Random, shape: readonly number[], lead: readonly number[], depth: number): NDArray =>
-    build([...lead, depth], (index) => Math.floor(r() * (shape[index.at(-1) as number] as number)));
+    build([...lead, depth], (index) => Math.floor(r() * shape[index.at(-1) as number]!));
   return [
     {
       name: 'gatherNd',
@@ -96,7 +96,7 @@ function scatterNd(pool: Pool): Made | null {
   const depth = pool.c.between(1, 2);
   const rest = updates.shape.slice(1);
   const shape = [...Array.from({ length: depth }, () => pool.c.pick([3, 2, 5])), ...rest];
-  const rows = updates.shape[0] as number;
+  const rows = updates.shape[0]!;
   const index = pool.indices([rows, depth], 0, Math.min(...shape.slice(0, depth)) - 1);
   return {
     args: [ref(index), ref(updates), shape],

@@ -39,7 +39,7 @@ function indexSelect(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(index), pool.c.seldom(3) ? { axis: written } : written],
     dtype: x.dtype,
-    formula: (a, i) => along(a as NDArray, axis, size, (k) => (i as NDArray).data[k] as number),
+    formula: (a, i) => along(a as NDArray, axis, size, (k) => (i as NDArray).data[k]!),
   };
 }
 
@@ -136,10 +136,8 @@ export const pickingRows: readonly OperationRow[] = [
         oracle: ([x, i]) => {
           const [from, by] = [x as NDArray, i as NDArray];
           const row = (of: NDArray, a: number): number => (of.shape[0] === 1 ? 0 : a);
-          const rows = Math.max(from.shape[0] as number, by.shape[0] as number);
-          return build([rows, by.shape[1] as number], ([a = 0, b = 0]) =>
-            at(from, [row(from, a), at(by, [row(by, a), b])]),
-          );
+          const rows = Math.max(from.shape[0]!, by.shape[0]!);
+          return build([rows, by.shape[1]!], ([a = 0, b = 0]) => at(from, [row(from, a), at(by, [row(by, a), b])]));
         },
         gradient: { of: [0], order: 2 },
       },

@@ -42,7 +42,7 @@ function instancesOf(
       options: { axis: c.axis, ...o },
       draw: (r: Random) => [
         sample(r, c.shape, draw),
-        sample(r, c.index, integer(0, (c.shape[c.axis] as number) - 1)),
+        sample(r, c.index, integer(0, c.shape[c.axis]! - 1)),
         sample(r, updatesOf(c), draw),
       ],
     })),
@@ -62,23 +62,23 @@ function put(x: NDArray, index: NDArray, updates: NDArray, axis: number, combine
   const data = [...x.data];
   updates.data.forEach((value, flat) => {
     const position = unravel(flat, updates.shape);
-    position[axis] = index.data[slices ? (position[axis] as number) : flat] as number;
+    position[axis] = index.data[slices ? position[axis]! : flat]!;
     const to = ravel(position, x.shape);
-    data[to] = combine(data[to] as number, value);
+    data[to] = combine(data[to]!, value);
   });
   return nd(x.shape, data);
 }
 
 /** One value in all the slices that an index names. */
 const filled = (x: NDArray, index: NDArray, value: number, axis: number): NDArray =>
-  build(x.shape, (place) => (index.data.includes(place[axis] as number) ? value : at(x, place)));
+  build(x.shape, (place) => (index.data.includes(place[axis]!) ? value : at(x, place)));
 
 /** All updates of each element of x, in order. */
 function arriving(x: NDArray, index: NDArray, updates: NDArray, axis: number): number[][] {
   const lists: number[][] = x.data.map(() => []);
   for (const place of positions(index.shape)) {
     const to = place.map((i, a) => (a === axis ? at(index, place) : i));
-    (lists[ravel(to, x.shape)] as number[]).push(at(updates, place));
+    lists[ravel(to, x.shape)]!.push(at(updates, place));
   }
   return lists;
 }
@@ -97,7 +97,7 @@ function reduceOracle([x, index, updates]: NDArray[], o: Options): NDArray {
   return nd(
     (x as NDArray).shape,
     (x as NDArray).data.map((own, i) => {
-      const list = lists[i] as number[];
+      const list = lists[i]!;
       if (o.includeSelf === false) return list.length === 0 ? own : fold(list);
       return fold([own, ...list]);
     }),
@@ -154,7 +154,7 @@ function sliceSpecs(): [OpSpec, OpSpec] {
     { shape: [3, 70], index: [4], axis: 0 },
     { shape: [2, 3, 4], index: [4], axis: 1 },
   ];
-  const placed = (c: Case): readonly number[] => c.shape.map((n, i) => (i === c.axis ? (c.index[0] as number) : n));
+  const placed = (c: Case): readonly number[] => c.shape.map((n, i) => (i === c.axis ? c.index[0]! : n));
   return [
     {
       name: 'indexCopy',
@@ -171,7 +171,7 @@ function sliceSpecs(): [OpSpec, OpSpec] {
       inputDTypes: { 1: 'int32' },
       instances: instancesOf(slices, whole, () => []),
       run: ([x, i, v], o) => pg.indexFill(x as Tensor, i as Tensor, v as Tensor, { axis: o.axis as number }),
-      oracle: ([x, i, v], o) => filled(x as NDArray, i as NDArray, (v as NDArray).data[0] as number, o.axis as number),
+      oracle: ([x, i, v], o) => filled(x as NDArray, i as NDArray, (v as NDArray).data[0]!, o.axis as number),
       gradient: { of: [0, 2], order: 2 },
     },
   ];
@@ -234,7 +234,7 @@ function scatter(
     const { x, axis, written, n } = found;
     const updates = alike(pool, x, axis);
     if (updates === null || (!slices && updates.shape[axis] === 0)) return null;
-    const index = pool.indices(slices ? [updates.shape[axis] as number] : updates.shape, 0, n - 1);
+    const index = pool.indices(slices ? [updates.shape[axis]!] : updates.shape, 0, n - 1);
     const place: Arg[] = mode === undefined ? [written] : [mode, { axis: written }];
     return {
       args: [ref(x), ref(index), ref(updates), ...place],

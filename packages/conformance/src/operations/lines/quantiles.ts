@@ -14,7 +14,7 @@ import { any } from './lines.ts';
 function quantileOf(values: number[], q: number, kind: unknown): number {
   const sorted = [...values].sort((a, b) => a - b);
   const place = q * (sorted.length - 1);
-  const [low, high] = [sorted[Math.floor(place)] as number, sorted[Math.ceil(place)] as number];
+  const [low, high] = [sorted[Math.floor(place)]!, sorted[Math.ceil(place)]!];
   if (kind === 'lower') return low;
   if (kind === 'higher') return high;
   if (kind === 'midpoint') return (low + high) / 2;
@@ -63,7 +63,7 @@ function quantileSpecs(): [OpSpec, OpSpec, OpSpec] {
       oracle: ([x], o) => {
         const each = [0, 0.3, 0.85, 1].map((q) => reduced(x as NDArray, o, q));
         return nd(
-          [4, ...(each[0] as NDArray).shape],
+          [4, ...each[0]!.shape],
           each.flatMap((a) => [...a.data]),
         );
       },

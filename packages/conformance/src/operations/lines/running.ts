@@ -139,7 +139,7 @@ function diffSpecs(): OpSpec[] {
     n === 0
       ? line
       : differences(
-          line.slice(1).map((x, i) => x - (line[i] as number)),
+          line.slice(1).map((x, i) => x - line[i]!),
           n - 1,
         );
   return [
@@ -193,12 +193,12 @@ function diffCall(pool: Pool): Made | null {
   const x = pool.pick((v) => v.shape.length > 0 && isNumber(v));
   if (x === null) return null;
   const [axis, written] = pool.axis(x.shape.length);
-  const size = x.shape[axis] as number;
+  const size = x.shape[axis]!;
   if (size === 0) return null;
   return {
     args: [ref(x), { axis: written }],
     dtype: x.dtype,
-    formula: (a) => linesOf(a as NDArray, axis, size - 1, (l) => l.slice(1).map((v, i) => v - (l[i] as number))),
+    formula: (a) => linesOf(a as NDArray, axis, size - 1, (l) => l.slice(1).map((v, i) => v - l[i]!)),
     noise: 'out',
   };
 }

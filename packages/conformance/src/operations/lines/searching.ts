@@ -22,7 +22,7 @@ function placeOf(sorted: readonly number[], value: number, right: boolean): numb
 function countsOf(x: NDArray, bins: number, low: number, high: number): NDArray {
   const edges = Array.from({ length: bins + 1 }, (_, i) => low + ((high - low) * i) / bins);
   return build([bins], ([i]) => {
-    const [from, to] = [edges[i as number] as number, edges[(i as number) + 1] as number];
+    const [from, to] = [edges[i as number]!, edges[(i as number) + 1]!];
     return x.data.filter((v) => v >= from && (v < to || (i === bins - 1 && v === to))).length;
   });
 }
@@ -162,7 +162,7 @@ export const searchingRows: readonly OperationRow[] = [
             const [from, to] = [at(edges as NDArray, [i as number]), at(edges as NDArray, [(i as number) + 1])];
             return (x as NDArray).data.reduce((sum, v, k) => {
               const last = i === 3 && v === to;
-              return sum + (v >= from && (v < to || last) ? ((w as NDArray).data[k] as number) : 0);
+              return sum + (v >= from && (v < to || last) ? (w as NDArray).data[k]! : 0);
             }, 0);
           }),
         gradient: { of: [2], order: 2 },

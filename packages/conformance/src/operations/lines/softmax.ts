@@ -72,7 +72,7 @@ export const lineCall =
 
 /** The first half along an axis, times the logistic function of the second. */
 function gated(x: NDArray, axis: number): NDArray {
-  const half = (x.shape[axis] as number) / 2;
+  const half = x.shape[axis]! / 2;
   const shape = x.shape.map((n, i) => (i === axis ? half : n));
   return build(shape, (index) => {
     const gate = index.map((v, i) => (i === axis ? v + half : v));

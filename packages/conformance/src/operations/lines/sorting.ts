@@ -14,7 +14,7 @@ type Line = (line: number[]) => number[];
 /** Order of numbers with NaN above all; the first of equals first. */
 const order = (line: readonly number[], descending: boolean): number[] => {
   const compare = (a: number, b: number): number => {
-    const [x, y] = [line[a] as number, line[b] as number];
+    const [x, y] = [line[a]!, line[b]!];
     if (Number.isNaN(x) || Number.isNaN(y)) return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
     return x < y ? -1 : x > y ? 1 : 0;
   };
@@ -27,9 +27,7 @@ const few = integer(-3, 3);
 const positions = ([x]: NDArray[], o: Options): NDArray =>
   alongLines(x as NDArray, o.axis as number, (line) => order(line, o.descending === true));
 const values = ([x]: NDArray[], o: Options): NDArray =>
-  alongLines(x as NDArray, o.axis as number, (line) =>
-    order(line, o.descending === true).map((i) => line[i] as number),
-  );
+  alongLines(x as NDArray, o.axis as number, (line) => order(line, o.descending === true).map((i) => line[i]!));
 
 const sortSpecs: readonly OpSpec[] = [
   {
@@ -91,8 +89,7 @@ function topSpecs(): OpSpec[] {
       dtypes: floats,
       instances: instances(any),
       run: ([x], { k, ...o }) => pg.topK(x as Tensor, k as number, o)[0],
-      oracle: ([x], o) =>
-        alongLines(x as NDArray, o.axis as number, (line) => first(line, o).map((i) => line[i] as number)),
+      oracle: ([x], o) => alongLines(x as NDArray, o.axis as number, (line) => first(line, o).map((i) => line[i]!)),
       gradient: { of: [0], order: 2 },
     },
     {
@@ -116,7 +113,7 @@ const inOrder =
     const descending = pool.c.nat(2) === 1;
     const line: Line = (l) => {
       const found = order(l, descending);
-      return positions ? found : found.map((i) => l[i] as number);
+      return positions ? found : found.map((i) => l[i]!);
     };
     return {
       args: [ref(x), { axis: written, descending }],
@@ -129,13 +126,13 @@ function topCall(pool: Pool): Made | null {
   const x = pool.pick((v) => v.shape.length > 0 && isNumber(v));
   if (x === null) return null;
   const [axis, written] = pool.axis(x.shape.length);
-  const k = pool.c.nat((x.shape[axis] as number) + 1);
+  const k = pool.c.nat(x.shape[axis]! + 1);
   const part = pool.c.nat(2);
   const least = pool.c.seldom(3);
   const picked = (l: number[]): number[] =>
     order(l, !least)
       .slice(0, k)
-      .map((i) => (part === 0 ? (l[i] as number) : i));
+      .map((i) => (part === 0 ? l[i]! : i));
   return {
     args: [ref(x), k, { axis: written, ...(least ? { largest: false } : {}) }],
     part,

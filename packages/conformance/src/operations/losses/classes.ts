@@ -18,10 +18,10 @@ function logSoftmax(x: NDArray, axis: number): NDArray {
 
 /** -w[t] log p[t] over axis 1 with label smoothing; ignored targets count nothing. */
 function lossesOfClasses(logs: NDArray, target: NDArray, weight: NDArray | undefined, o: Options) {
-  const classes = logs.shape[1] as number;
+  const classes = logs.shape[1]!;
   const smoothing = (o.labelSmoothing as number | undefined) ?? 0;
   const w = (c: number): number => (weight === undefined ? 1 : at(weight, [c]));
-  const place = (index: number[], c: number): number[] => [index[0] as number, c, ...index.slice(1)];
+  const place = (index: number[], c: number): number[] => [index[0]!, c, ...index.slice(1)];
   const ignored = (t: number): boolean => t === o.ignoreIndex;
   return {
     losses: build(target.shape, (index) => {
@@ -54,7 +54,7 @@ const ofClasses = (loss: typeof pg.crossEntropy | typeof pg.nllLoss): Loss[] =>
     draw: (r) => [
       sample(r, shape, any),
       nd(
-        [shape[0] as number, ...shape.slice(2)],
+        [shape[0]!, ...shape.slice(2)],
         Array.from({ length: count(shape) / 3 }, (_, i) => (i * 5 + 2) % 3),
       ),
       sample(r, [3], uniform(0.5, 2)),
@@ -79,13 +79,13 @@ const ofProbabilities: readonly Loss[] = [[3, 4], [2, 3, 2], [3]].map(
     draw: (r) => [
       sample(r, shape, any),
       sample(r, shape, chance),
-      sample(r, [shape[shape.length > 1 ? 1 : 0] as number], uniform(0.5, 2)),
+      sample(r, [shape[shape.length > 1 ? 1 : 0]!], uniform(0.5, 2)),
     ],
     run: ([x, t, w], { weighted, ...o }) =>
       pg.crossEntropy(x as Tensor, t as Tensor, weighted ? { ...o, weight: w as Tensor } : o),
     losses: ([x, t, w], o) => {
       const axis = shape.length > 1 ? 1 : 0;
-      const classes = shape[axis] as number;
+      const classes = shape[axis]!;
       const smoothing = (o.labelSmoothing as number | undefined) ?? 0;
       const weight = broadcastTo(
         reshape(
@@ -118,12 +118,9 @@ const plainSpec: OpSpec = {
       [33, 10],
     ].map((shape) => ({
       label: `[${shape}] smoothing ${labelSmoothing}`,
-      small: (shape[0] as number) < 10,
+      small: shape[0]! < 10,
       options: { labelSmoothing },
-      draw: (r: Random) => [
-        sample(r, shape, any),
-        sample(r, [shape[0] as number], integer(0, (shape[1] as number) - 1)),
-      ],
+      draw: (r: Random) => [sample(r, shape, any), sample(r, [shape[0]!], integer(0, shape[1]! - 1))],
     })),
   ),
   run: ([x, t], o) => pg.crossEntropy(x as Tensor, t as Tensor, o),
@@ -142,9 +139,9 @@ const classLoss =
   (name: 'crossEntropy' | 'nllLoss') =>
   (pool: Pool): Made | null => {
     const x = vectors(pool, 2, 4);
-    if (x === null || (x.shape[1] as number) > 30) return null;
-    const classes = x.shape[1] as number;
-    const target = pool.indices([x.shape[0] as number, ...x.shape.slice(2)], 0, classes - 1);
+    if (x === null || x.shape[1]! > 30) return null;
+    const classes = x.shape[1]!;
+    const target = pool.indices([x.shape[0]!, ...x.shape.slice(2)], 0, classes - 1);
     const weight = pool.c.seldom(3) ? parts(pool, x.dtype, [classes]) : null;
     const labelSmoothing = name === 'crossEntropy' ? pool.c.pick([0, 0.2]) : 0;
     const ignored = pool.c.seldom(3) ? 0 : null;

@@ -28,10 +28,10 @@ interface Margin {
 
 function multiMargin(scores: NDArray, target: NDArray, { margin, p, weight }: Margin): NDArray {
   const rows = rowsOf(scores);
-  const count = rows.shape[1] as number;
+  const count = rows.shape[1]!;
   return build(target.shape, (index) => {
     const row = index[0] ?? 0;
-    const own = target.data[row] as number;
+    const own = target.data[row]!;
     const lacks = Array.from({ length: count }, (_, c) =>
       c === own ? 0 : Math.max(0, margin - at(rows, [row, own]) + at(rows, [row, c])) ** p,
     );
@@ -41,7 +41,7 @@ function multiMargin(scores: NDArray, target: NDArray, { margin, p, weight }: Ma
 
 function multiLabelMargin(scores: NDArray, target: NDArray): NDArray {
   const [rows, labels] = [rowsOf(scores), rowsOf(target)];
-  const count = rows.shape[1] as number;
+  const count = rows.shape[1]!;
   return build(scores.shape.slice(0, -1), (index) => {
     const row = index[0] ?? 0;
     const listed: number[] = [];

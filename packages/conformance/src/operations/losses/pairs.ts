@@ -55,7 +55,7 @@ const plain = (name: 'mseLoss' | 'l1Loss', f: Formula): OpSpec => ({
   dtypes: ['float32', 'float64'],
   instances: [[3], [2, 5], [67]].map((shape) => ({
     label: `[${shape}]`,
-    small: (shape[0] as number) < 20,
+    small: shape[0]! < 20,
     draw: (r: Random) => [sample(r, shape, any), sample(r, shape, any)],
   })),
   run: (xs) => functionOf(name)(...xs),

@@ -37,7 +37,7 @@ function reduced(loss: Loss, xs: NDArray[], o: Options): NDArray {
     case 'sum':
       return nd([], [total(each.data)]);
     case 'batchMean':
-      return nd([], [total(each.data) / ((xs[0] as NDArray).shape[0] as number)]);
+      return nd([], [total(each.data) / xs[0]!.shape[0]!]);
     default:
       return nd([], [total(each.data) / weights]);
   }

@@ -42,8 +42,8 @@ function angles(a: NDArray, b: NDArray, target: NDArray, margin: number): NDArra
   const row = (x: NDArray, r: number): readonly number[] => x.data.slice(r * width, (r + 1) * width);
   return build(target.shape, ([r = 0]) => {
     const [x, y] = [row(a, r), row(b, r)];
-    const cosine = total(x.map((v, j) => v * (y[j] as number))) / (Math.hypot(...x) * Math.hypot(...y));
-    return (target.data[r] as number) > 0 ? 1 - cosine : Math.max(0, cosine - margin);
+    const cosine = total(x.map((v, j) => v * y[j]!)) / (Math.hypot(...x) * Math.hypot(...y));
+    return target.data[r]! > 0 ? 1 - cosine : Math.max(0, cosine - margin);
   });
 }
 
@@ -84,7 +84,7 @@ function cosineEmbeddingLoss(pool: Pool): Made | null {
   const x = vectors(pool, 2, 2, (v) => v.data.length < 300 && away(v));
   if (x === null) return null;
   const y = parts(pool, x.dtype, x.shape);
-  const rows = x.shape[0] as number;
+  const rows = x.shape[0]!;
   const target = pool.input(
     x.dtype,
     [rows],

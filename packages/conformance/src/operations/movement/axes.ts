@@ -23,7 +23,7 @@ function rolledFlat(pool: Pool): Made | null {
   return moved(x, [by], (a) =>
     nd(
       a.shape,
-      a.data.map((_, i) => a.data[(((i - by) % n) + n) % n] as number),
+      a.data.map((_, i) => a.data[(((i - by) % n) + n) % n]!),
     ),
   );
 }
@@ -99,7 +99,7 @@ export const axisRows: readonly OperationRow[] = [
     rank: 1,
     make: (pool, x) => {
       const [axis, written] = pool.axis(x.shape.length);
-      const n = x.shape[axis] as number;
+      const n = x.shape[axis]!;
       const by = pool.c.between(-5, 5);
       return moved(x, [by, written], (a) => along(a, axis, n, (i) => (((i - by) % n) + n) % n));
     },

@@ -16,11 +16,11 @@ function diag(pool: Pool): Made | null {
   const offset = pool.c.pick([0, 1, -1, -2]);
   const [low, high] = [Math.max(0, -offset), Math.max(0, offset)];
   const n = x.shape.length === 1 ? x.data.length + Math.abs(offset) : 0;
-  const size = n > 0 ? n : Math.max(0, Math.min((x.shape[0] as number) - low, ((x.shape[1] ?? 0) as number) - high));
+  const size = n > 0 ? n : Math.max(0, Math.min(x.shape[0]! - low, ((x.shape[1] ?? 0) as number) - high));
   return moved(x, [{ offset }], (a) =>
     x.shape.length === 1
       ? build([n, n], ([i, j]) =>
-          (j as number) - (i as number) === offset ? (a.data[Math.min(i as number, j as number)] as number) : 0,
+          (j as number) - (i as number) === offset ? a.data[Math.min(i as number, j as number)]! : 0,
         )
       : build([size], ([i]) => at(a, [(i as number) + low, (i as number) + high])),
   );
@@ -174,7 +174,7 @@ export const diagonalRows: readonly OperationRow[] = [
       const size = Math.max(0, Math.min(r + Math.min(0, offset), k - Math.max(0, offset)));
       return moved(x, [{ offset, axis1: -2, axis2: -1 }], (a) =>
         build([...a.shape.slice(0, -2), size], (index) => {
-          const i = index[index.length - 1] as number;
+          const i = index[index.length - 1]!;
           return at(a, [...index.slice(0, -1), i - Math.min(0, offset), i + Math.max(0, offset)]);
         }),
       );

@@ -41,16 +41,16 @@ function alike(pool: Pool, x: Value, axis: number | null): Value[] {
 }
 
 const concatenated = (xs: readonly NDArray[], axis: number): NDArray => {
-  const sizes = xs.map((x) => x.shape[axis] as number);
-  const first = xs[0] as NDArray;
+  const sizes = xs.map((x) => x.shape[axis]!);
+  const first = xs[0]!;
   return build(
     first.shape.map((n, i) => (i === axis ? sizes.reduce((a, b) => a + b, 0) : n)),
     (index) => {
-      let i = index[axis] as number;
+      let i = index[axis]!;
       let which = 0;
-      while (i >= (sizes[which] as number)) i -= sizes[which++] as number;
+      while (i >= sizes[which]!) i -= sizes[which++]!;
       return at(
-        xs[which] as NDArray,
+        xs[which]!,
         index.map((j, a) => (a === axis ? i : j)),
       );
     },
@@ -83,12 +83,12 @@ function meshgrid(pool: Pool): Made | null {
   const part = pool.c.nat(xs.length);
   const ij = pool.c.nat(2) === 0;
   const axisOf = (i: number): number => (!ij && xs.length > 1 && i < 2 ? 1 - i : i);
-  const grid = xs.map((_, i) => (xs[axisOf(i)] as Value).data.length);
+  const grid = xs.map((_, i) => xs[axisOf(i)]!.data.length);
   return {
     args: [xs.map(ref), ...(ij ? [{ indexing: 'ij' }] : [])],
     part,
     dtype: first.dtype,
-    formula: (...as) => build(grid, (index) => (as[part] as NDArray).data[index[axisOf(part)] as number] as number),
+    formula: (...as) => build(grid, (index) => as[part]!.data[index[axisOf(part)]!]!),
   };
 }
 

@@ -24,7 +24,7 @@ function padCall(pool: Pool, x: Value): Made | null {
   if (mode !== 'constant' && x.shape.includes(0)) return null;
   if (mode === 'constant' && pool.c.seldom(4))
     widths.forEach((w, i) => {
-      if ((x.shape[i] as number) > 1) w[0] = -1;
+      if (x.shape[i]! > 1) w[0] = -1;
     });
   const value = mode !== 'constant' ? 0 : x.dtype.includes('int') ? pool.c.pick([0, 1, 7]) : pool.c.pick([0, 0.5, -2]);
   if (x.dtype === 'bool' && value !== 0) return null;
@@ -35,8 +35,8 @@ function padCall(pool: Pool, x: Value): Made | null {
         along(
           y,
           axis,
-          (x.shape[axis] as number) + (low as number) + (high as number),
-          (i) => bordered(mode, i - (low as number), x.shape[axis] as number),
+          x.shape[axis]! + (low as number) + (high as number),
+          (i) => bordered(mode, i - (low as number), x.shape[axis]!),
           value,
         ),
       a,
@@ -85,7 +85,7 @@ export const padRows: readonly OperationRow[] = [
           name: `pad in mode ${mode} by ${widths}`,
           shape: [2, 5],
           run: (x) => pg.pad(x, [[0, 0], widths], { mode }),
-          f: (x) => build([2, places.length], ([i, j]) => at(x, [i as number, places[j as number] as number])),
+          f: (x) => build([2, places.length], ([i, j]) => at(x, [i as number, places[j as number]!])),
         }),
       ),
       {

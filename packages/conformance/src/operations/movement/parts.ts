@@ -55,12 +55,12 @@ function sliceCall(pool: Pool, x: Value): Made {
       (index) =>
         at(
           a,
-          index.map((i, axis) => taken[axis]?.[i] as number),
+          index.map((i, axis) => taken[axis]![i]!),
         ),
     );
     return reshape(
       full,
-      kept.map((i) => full.shape[i] as number),
+      kept.map((i) => full.shape[i]!),
     );
   });
 }
@@ -92,7 +92,7 @@ function unevenSplit(pool: Pool): Made | null {
   const sizes = [first, second, n - first - second];
   const part = pool.c.nat(3);
   const from = sizes.slice(0, part).reduce((a, b) => a + b, 0);
-  return moved(x, [sizes, written], (a) => along(a, axis, sizes[part] as number, (i) => i + from), part);
+  return moved(x, [sizes, written], (a) => along(a, axis, sizes[part]!, (i) => i + from), part);
 }
 
 const atSpec: OpSpec = {
@@ -138,7 +138,7 @@ export const partRows: readonly OperationRow[] = [
     rank: 1,
     make: (pool, x) => {
       const [axis, written] = pool.axis(x.shape.length);
-      const n = x.shape[axis] as number;
+      const n = x.shape[axis]!;
       const start = pool.c.nat(n + 1);
       const length = pool.c.nat(n - start + 1);
       return moved(x, [written, start, length], (a) => along(a, axis, length, (i) => i + start));
@@ -157,7 +157,7 @@ export const partRows: readonly OperationRow[] = [
     rank: 1,
     make: (pool, x) => {
       const [axis, written] = pool.axis(x.shape.length);
-      const n = x.shape[axis] as number;
+      const n = x.shape[axis]!;
       if (n === 0) return null;
       const at = pool.c.between(-n, n - 1);
       return moved(x, [written, at], (a) =>
@@ -174,7 +174,7 @@ export const partRows: readonly OperationRow[] = [
       part({
         name: 'split, the second of three',
         shape: [2, 7],
-        run: (x) => pg.split(x, [2, 4, 1], 1)[1] as Tensor,
+        run: (x) => pg.split(x, [2, 4, 1], 1)[1]!,
         shapeOf: [2, 4],
         from: ([i = 0, j = 0]) => [i, j + 2],
       }),
@@ -182,7 +182,7 @@ export const partRows: readonly OperationRow[] = [
     rank: 1,
     make: (pool, x) => {
       const [axis, written] = pool.axis(x.shape.length);
-      const n = x.shape[axis] as number;
+      const n = x.shape[axis]!;
       if (n === 0) return null;
       const size = pool.c.between(1, n);
       const part = pool.c.nat(Math.ceil(n / size));
@@ -202,7 +202,7 @@ export const partRows: readonly OperationRow[] = [
         part({
           name: 'chunk, the last smaller one',
           shape: [7, 2],
-          run: (x) => pg.chunk(x, 3)[2] as Tensor,
+          run: (x) => pg.chunk(x, 3)[2]!,
           shapeOf: [1, 2],
           from: ([i = 0, j = 0]) => [i + 6, j],
         }),
@@ -224,7 +224,7 @@ export const partRows: readonly OperationRow[] = [
     rank: 1,
     make: (pool, x) => {
       const [axis, written] = pool.axis(x.shape.length);
-      const n = x.shape[axis] as number;
+      const n = x.shape[axis]!;
       if (n === 0 || n > 20) return null;
       const part = pool.c.nat(n);
       return moved(

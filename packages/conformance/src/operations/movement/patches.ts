@@ -7,7 +7,7 @@ import { type OperationRow, smooth } from '../row.ts';
 import { type Move, moved, moveSpec } from './row.ts';
 
 type Index = readonly number[];
-const i = (index: Index, axis: number): number => index[axis] as number;
+const i = (index: Index, axis: number): number => index[axis]!;
 
 interface PatchOptions {
   readonly stride?: Index;
@@ -51,7 +51,7 @@ function folded(x: NDArray, image: Index, kernel: Index, o: PatchOptions): NDArr
     const to = place(i(index, 1) % area, i(index, 2));
     if (to === null) continue;
     const flat = ravel([i(index, 0), Math.floor(i(index, 1) / area), ...to], shape);
-    data[flat] = (data[flat] as number) + at(x, index);
+    data[flat] = data[flat]! + at(x, index);
   }
   return nd(shape, data);
 }

@@ -15,10 +15,7 @@ function repeat(pool: Pool): Made | null {
   const lead = by.length - x.shape.length;
   return moved(x, [by], (a) => {
     const full = reshape(a, [...new Array<number>(lead).fill(1), ...a.shape]);
-    return by.reduce(
-      (y, k, i) => along(y, i, k * (full.shape[i] as number), (q) => q % (full.shape[i] as number)),
-      full,
-    );
+    return by.reduce((y, k, i) => along(y, i, k * full.shape[i]!, (q) => q % full.shape[i]!), full);
   });
 }
 
@@ -29,7 +26,7 @@ function repeatEach(pool: Pool): Made | null {
   const { x, axis, written, n } = found;
   const counts = Array.from({ length: n }, () => pool.c.nat(3));
   const from = counts.flatMap((k, i) => new Array<number>(k).fill(i));
-  return moved(x, [counts, { axis: written }], (a) => along(a, axis, from.length, (i) => from[i] as number));
+  return moved(x, [counts, { axis: written }], (a) => along(a, axis, from.length, (i) => from[i]!));
 }
 
 /** Axes of one element stretched, the others kept by -1. */
@@ -75,10 +72,7 @@ export const repeatRows: readonly OperationRow[] = [
     make: (pool, x) => {
       const by = x.shape.map(() => pool.c.pick([1, 2, 3]));
       return moved(x, [by], (a) =>
-        by.reduce(
-          (y, k, axis) => along(y, axis, k * (a.shape[axis] as number), (i) => i % (a.shape[axis] as number)),
-          a,
-        ),
+        by.reduce((y, k, axis) => along(y, axis, k * a.shape[axis]!, (i) => i % a.shape[axis]!), a),
       );
     },
   }),
@@ -98,9 +92,7 @@ export const repeatRows: readonly OperationRow[] = [
     make: (pool, x) => {
       const [axis, written] = pool.axis(x.shape.length);
       const k = pool.c.pick([2, 1, 3]);
-      return moved(x, [k, { axis: written }], (a) =>
-        along(a, axis, k * (a.shape[axis] as number), (i) => Math.floor(i / k)),
-      );
+      return moved(x, [k, { axis: written }], (a) => along(a, axis, k * a.shape[axis]!, (i) => Math.floor(i / k)));
     },
     others: [repeatEach],
   }),

@@ -22,7 +22,7 @@ function factors(pool: Pool, size: number): number[] {
   if (rest !== 1) found.push(rest);
   const shape: number[] = [];
   for (const f of pool.c.shuffled(found)) {
-    if (shape.length > 0 && pool.c.nat(3) === 0) shape[shape.length - 1] = (shape[shape.length - 1] as number) * f;
+    if (shape.length > 0 && pool.c.nat(3) === 0) shape[shape.length - 1] = shape[shape.length - 1]! * f;
     else shape.push(f);
   }
   if (shape.length < 8 && pool.c.seldom(3)) shape.splice(pool.c.nat(shape.length + 1), 0, 1);
@@ -35,7 +35,7 @@ function unflatten(pool: Pool): Made | null {
   const { x, axis, written, n } = found;
   const k = pool.c.pick([1, 2, 3, n].filter((f) => n % f === 0));
   const sizes = pool.c.nat(2) === 0 ? [k, n / k] : [n / k, k];
-  const given = pool.c.seldom(3) ? [sizes[0] as number, -1] : sizes;
+  const given = pool.c.seldom(3) ? [sizes[0]!, -1] : sizes;
   return moved(x, [written, given], (a) =>
     reshape(a, [...a.shape.slice(0, axis), ...sizes, ...a.shape.slice(axis + 1)]),
   );

@@ -33,7 +33,7 @@ function imageInstances(list = images): Instance[] {
     small: count(x) <= 60,
     options: { layout },
     draw: (r: Random) => {
-      const channels = [x[channelAxis(x, layout)] as number];
+      const channels = [x[channelAxis(x, layout)]!];
       return [sample(r, x, any), sample(r, channels, positive), sample(r, channels, any)];
     },
   }));
@@ -93,7 +93,7 @@ function runningSpec(
       );
       const shift = nd(
         (b as NDArray).shape,
-        (b as NDArray).data.map((v, i) => v - v * (scale.data[i] as number)),
+        (b as NDArray).data.map((v, i) => v - v * scale.data[i]!),
       );
       return perChannel(x as NDArray, scale, shift, o.layout);
     },
@@ -121,9 +121,9 @@ function groupSpecs(): [OpSpec, OpSpec, OpSpec] {
     oracle: ([x, w, b], o) => {
       const { shape } = x as NDArray;
       const axis = channelAxis(shape, o.layout);
-      const channels = shape[axis] as number;
+      const channels = shape[axis]!;
       const perGroup = channels / (groups ?? channels);
-      const normal = normalizeBy(x as NDArray, eps, (i) => `${i[0]} ${Math.floor((i[axis] as number) / perGroup)}`);
+      const normal = normalizeBy(x as NDArray, eps, (i) => `${i[0]} ${Math.floor(i[axis]! / perGroup)}`);
       return perChannel(normal, w as NDArray, b as NDArray, o.layout);
     },
     gradient: { of: [0, 1, 2], order: 2 },
@@ -192,14 +192,11 @@ function norm(kind: 'groupNorm' | 'instanceNorm' | 'batchNorm') {
           m && v
             ? build((a as NDArray).shape, (index) => {
                 const c = channelOf(index);
-                const flat = index.reduce((f, i, axis) => f * ((a as NDArray).shape[axis] as number) + i, 0);
-                return (
-                  (((a as NDArray).data[flat] as number) - (m.data[c] as number)) /
-                  Math.sqrt((v.data[c] as number) + 0.1)
-                );
+                const flat = index.reduce((f, i, axis) => f * (a as NDArray).shape[axis]! + i, 0);
+                return ((a as NDArray).data[flat]! - m.data[c]!) / Math.sqrt(v.data[c]! + 0.1);
               })
             : normalizeBy(a as NDArray, 0.1, key);
-        return weighted ? perChannel(normal, given[0] as NDArray, given[1] as NDArray, layout) : normal;
+        return weighted ? perChannel(normal, given[0]!, given[1]!, layout) : normal;
       },
       ...sums(x.dtype),
     };

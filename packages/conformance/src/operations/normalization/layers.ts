@@ -89,8 +89,7 @@ function layerSpecs(): [OpSpec, OpSpec] {
           const lead = index.slice(0, index.length - last.length);
           let sum = 0;
           for (let q = 0; q < count(last); q++)
-            sum +=
-              (a.data[lead.reduce((f, v, k) => f * (a.shape[k] as number) + v, 0) * count(last) + q] as number) ** 2;
+            sum += a.data[lead.reduce((f, v, k) => f * a.shape[k]! + v, 0) * count(last) + q]! ** 2;
           return at(a, index) / Math.sqrt(sum / count(last) + eps);
         });
         return finish(normal, w as NDArray, b as NDArray);

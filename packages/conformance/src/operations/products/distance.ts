@@ -145,7 +145,7 @@ const rbfSpec: OpSpec = {
 function cdist(pool: Pool): Made | null {
   const a = operand(pool, 2, 2, (v) => isFloat(v.dtype) && v.data.length < 200);
   if (a === null) return null;
-  const b = drawn(pool, a.dtype, [pool.c.pick([3, 1]), a.shape[1] as number]);
+  const b = drawn(pool, a.dtype, [pool.c.pick([3, 1]), a.shape[1]!]);
   return {
     args: [ref(a), ref(b), { p: 1 }],
     dtype: a.dtype,
@@ -170,7 +170,7 @@ function cosineSimilarity(pool: Pool): Made | null {
 function rbfKernel(pool: Pool): Made | null {
   const x = vectors(pool, 2, 2, (v) => v.data.length < 300);
   if (x === null) return null;
-  const y = drawn(pool, x.dtype, [pool.c.pick([3, 1, 5]), x.shape[1] as number]);
+  const y = drawn(pool, x.dtype, [pool.c.pick([3, 1, 5]), x.shape[1]!]);
   return {
     args: [ref(x), ref(y), { gamma: 0.25 }],
     dtype: x.dtype,

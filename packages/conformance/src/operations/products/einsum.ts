@@ -128,7 +128,7 @@ const drawnEquations: readonly [string, readonly string[], string][] = [
 
 function equation(pool: Pool): Made | null {
   const [text, terms, output] = pool.c.pick(drawnEquations);
-  const first = terms[0] as string;
+  const first = terms[0]!;
   const a = operand(
     pool,
     first.length,
@@ -136,7 +136,7 @@ function equation(pool: Pool): Made | null {
     (v) => isFloat(v.dtype) && (first !== 'ii' || v.shape[0] === v.shape[1]) && v.data.length < 600,
   );
   if (a === null) return null;
-  const sizes = new Map([...first].map((name, i) => [name, a.shape[i] as number]));
+  const sizes = new Map([...first].map((name, i) => [name, a.shape[i]!]));
   const operands = terms.slice(1).map((term) => {
     for (const name of term) if (!sizes.has(name)) sizes.set(name, pool.c.pick([3, 2, 1, 5]));
     const shape = [...term].map((name) => sizes.get(name) as number);

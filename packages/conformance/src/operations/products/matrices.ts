@@ -77,7 +77,7 @@ const matmulSpec: OpSpec = {
   })),
   run: ([a, b]) => pg.matmul(a as Tensor, b as Tensor),
   oracle: ([a, b]) => matmul(a as NDArray, b as NDArray),
-  terms: ([a]) => (a as NDArray).shape[(a as NDArray).shape.length - 1] as number,
+  terms: ([a]) => (a as NDArray).shape[(a as NDArray).shape.length - 1]!,
   gradient: { of: [0, 1], order: 2 },
 };
 
@@ -175,8 +175,8 @@ function gemv(pool: Pool): Made | null {
   const a = operand(pool, 2, 2, isFloating);
   if (a === null) return null;
   const transA = pool.c.nat(2) === 1;
-  const x = drawn(pool, a.dtype, [a.shape[transA ? 0 : 1] as number]);
-  const y = pool.c.nat(2) === 0 ? null : drawn(pool, a.dtype, [a.shape[transA ? 1 : 0] as number]);
+  const x = drawn(pool, a.dtype, [a.shape[transA ? 0 : 1]!]);
+  const y = pool.c.nat(2) === 0 ? null : drawn(pool, a.dtype, [a.shape[transA ? 1 : 0]!]);
   return {
     args: [ref(a), ref(x), { alpha: 2, ...(transA ? { transA } : {}), ...(y ? { y: ref(y), beta: 0.5 } : {}) }],
     dtype: a.dtype,
@@ -222,7 +222,7 @@ function vdot(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(b)],
     dtype: a.dtype,
-    formula: (x, y) => nd([], [(x as NDArray).data.reduce((s, v, i) => s + v * ((y as NDArray).data[i] as number), 0)]),
+    formula: (x, y) => nd([], [(x as NDArray).data.reduce((s, v, i) => s + v * (y as NDArray).data[i]!, 0)]),
     ...sums(a.dtype),
   };
 }

@@ -13,15 +13,15 @@ function kron(a: NDArray, b: NDArray): NDArray {
   const lifted = (x: NDArray): NDArray => reshape(x, [...new Array(rank - x.shape.length).fill(1), ...x.shape]);
   const [x, y] = [lifted(a), lifted(b)];
   return build(
-    x.shape.map((n, i) => n * (y.shape[i] as number)),
+    x.shape.map((n, i) => n * y.shape[i]!),
     (index) =>
       at(
         x,
-        index.map((v, i) => Math.floor(v / (y.shape[i] as number))),
+        index.map((v, i) => Math.floor(v / y.shape[i]!)),
       ) *
       at(
         y,
-        index.map((v, i) => v % (y.shape[i] as number)),
+        index.map((v, i) => v % y.shape[i]!),
       ),
   );
 }
@@ -88,7 +88,7 @@ function crossCall(pool: Pool): Made | null {
 function bilinearOf(x: NDArray, y: NDArray, weight: NDArray, bias?: NDArray): NDArray {
   const [o, m, n] = weight.shape as [number, number, number];
   return build([...x.shape.slice(0, -1), o], (index) => {
-    const [row, k] = [index.slice(0, -1), index[index.length - 1] as number];
+    const [row, k] = [index.slice(0, -1), index[index.length - 1]!];
     let sum = bias === undefined ? 0 : at(bias, [k]);
     for (let i = 0; i < m; i++)
       for (let j = 0; j < n; j++) sum += at(x, [...row, i]) * at(weight, [k, i, j]) * at(y, [...row, j]);

@@ -48,7 +48,7 @@ const first =
   (better: (x: number, best: number) => boolean): Fold =>
   (v) => {
     const nan = v.findIndex(Number.isNaN);
-    return nan >= 0 ? nan : v.reduce((best, x, i) => (better(x, v[best] as number) ? i : best), 0);
+    return nan >= 0 ? nan : v.reduce((best, x, i) => (better(x, v[best]!) ? i : best), 0);
   };
 const firstLargest = first((x, best) => x > best);
 const firstSmallest = first((x, best) => x < best);
@@ -241,7 +241,7 @@ function specOf(row: ReductionRow, { name = row.name, draw = any, dtypes = float
     instances: reductionCases
       .filter(
         ({ shape, axes }) =>
-          least === undefined || (count(shape) > 0 && count(axes.map((axis) => shape[axis] as number)) >= least),
+          least === undefined || (count(shape) > 0 && count(axes.map((axis) => shape[axis]!)) >= least),
       )
       .flatMap(({ shape, axes }) =>
         [false, true].map((keepDims) => ({
@@ -277,11 +277,11 @@ function made(row: ReductionRow, pool: Pool): Made | null {
   const whole = pool.c.nat(4) === 3;
   const axes = whole || rank === 0 ? all : pool.c.nat(2) === 0 ? [pool.c.nat(rank)] : pool.c.some(all, 0);
   if (axes.length === 0 && rank > 0) return null;
-  if (count(axes.map((i) => x.shape[i] as number)) < (row.least ?? 0)) return null;
+  if (count(axes.map((i) => x.shape[i]!)) < (row.least ?? 0)) return null;
   const keepDims = pool.c.nat(2) === 1;
   const written = pool.c.shuffled(axes).map((i) => (pool.c.seldom(3) ? i - rank : i));
   // In row-major order whatever the order in which axes are named.
-  const axis: Arg = axes.length === 1 ? (written[0] as number) : written;
+  const axis: Arg = axes.length === 1 ? written[0]! : written;
   const options: Arg = { ...(axes.length === rank ? {} : { axis }), ...(keepDims ? { keepDims } : {}), ...row.options };
   const dtype = row.result?.(x.dtype) ?? x.dtype;
   return {

@@ -10,7 +10,7 @@ const floorModulo = (x: bigint, y: bigint): bigint => ((x % y) + y) % y;
 
 const ascending = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0);
 const largest = (v: readonly bigint[]): bigint => [...v].sort(ascending).at(-1) as bigint;
-const least = (v: readonly bigint[]): bigint => [...v].sort(ascending)[0] as bigint;
+const least = (v: readonly bigint[]): bigint => [...v].sort(ascending)[0]!;
 
 type Binary = readonly [
   name: string,
@@ -45,7 +45,7 @@ export async function checkArithmetic(dtype: Integer): Promise<void> {
     right = y,
   ): Promise<void> => {
     const wanted = x.map((v, i) => {
-      const w = oracle(v, right[i] as bigint);
+      const w = oracle(v, right[i]!);
       return typeof w === 'bigint' ? wrap(dtype, w) : w;
     });
     await expectValues(`${name} of ${dtype}`, pg.scope(run), wanted, typeof wanted[0] === 'boolean' ? 'bool' : dtype);
@@ -147,7 +147,7 @@ export async function checkReductions(dtype: Integer): Promise<void> {
   );
   // The long way: partial results, filled up with what changes nothing.
   const long = pg.tensor(
-    Array.from({ length: 9001 }, (_, i) => x[i % x.length] as bigint),
+    Array.from({ length: 9001 }, (_, i) => x[i % x.length]!),
     { dtype },
   );
   await expectValues(
@@ -163,7 +163,7 @@ export async function checkReductions(dtype: Integer): Promise<void> {
     dtype,
   );
   const square = pg.scope(() => pg.matmul(t, t.transpose()));
-  const dots = all.flatMap((p) => all.map((q) => wrap(dtype, sum(p.map((v, i) => v * (q[i] as bigint))))));
+  const dots = all.flatMap((p) => all.map((q) => wrap(dtype, sum(p.map((v, i) => v * q[i]!)))));
   await expectValues(`matmul of ${dtype}`, square, dots, dtype);
   t.dispose();
   long.dispose();

@@ -55,7 +55,7 @@ export async function checkMoving(dtype: DType): Promise<void> {
     'take',
     () => pg.take(t, places, 0),
     [3, 6],
-    (i, j) => at([3, 0, 3][i] as number, j),
+    (i, j) => at([3, 0, 3][i]!, j),
   );
   const one = format === null ? 1 : 1n;
   const added = pg.scope(() =>

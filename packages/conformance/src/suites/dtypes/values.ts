@@ -16,7 +16,7 @@ export function draw(dtype: Integer, count: number, salt: string): bigint[] {
   const top = 1n << BigInt(bits - 1);
   const edges = [0n, 1n, -1n, 2n, 3n, -7n, top, top - 1n, top + 1n, 2n ** 53n + 1n, -(2n ** 53n) - 1n];
   return Array.from({ length: count }, (_, i) => {
-    if (i % 3 === 0) return wrap(dtype, edges[Math.floor(random() * edges.length)] as bigint);
+    if (i % 3 === 0) return wrap(dtype, edges[Math.floor(random() * edges.length)]!);
     return wrap(dtype, ((word() << 32n) | word()) >> BigInt(Math.floor(random() * 64)));
   });
 }

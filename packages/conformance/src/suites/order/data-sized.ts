@@ -19,7 +19,7 @@ const part =
   async (x: Tensor): Promise<Tensor> => {
     const found = await pg.unique(x, options);
     found.values.dispose();
-    return found[which] as Tensor;
+    return found[which]!;
   };
 
 const lateValues: readonly LateValue[] = [

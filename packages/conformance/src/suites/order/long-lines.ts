@@ -14,9 +14,7 @@ function randomData(name: string, n: number): Float32Array {
 
 export function longLineCases(): ConformanceCase[] {
   const order = (data: Float32Array, from: number, n: number): number[] =>
-    Array.from({ length: n }, (_, i) => i).sort(
-      (i, j) => (data[from + i] as number) - (data[from + j] as number) || i - j,
-    );
+    Array.from({ length: n }, (_, i) => i).sort((i, j) => data[from + i]! - data[from + j]! || i - j);
   const sorted = [600, 9001, 17001].map((n) => ({
     name: `order / argSort of 2 lines of ${n}`,
     run: async () => {
@@ -40,7 +38,7 @@ export function longLineCases(): ConformanceCase[] {
       const data = Float64Array.from({ length: n }, () => (Math.floor(random() * 7) - 3) * (1 + random() * 2 ** -30));
       const x = pg.tensor(data);
       const y = pg.argSort(x);
-      const expected = Array.from(data.keys()).sort((i, j) => (data[i] as number) - (data[j] as number) || i - j);
+      const expected = Array.from(data.keys()).sort((i, j) => data[i]! - data[j]! || i - j);
       assertClose('order', (await y.data()) as Int32Array, y.shape, nd([n], expected), exact);
       x.dispose();
       y.dispose();

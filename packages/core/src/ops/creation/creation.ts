@@ -123,7 +123,7 @@ function fromNested(op: string, data: unknown, wanted: DType | undefined): [Type
 function converted(op: string, values: TypedArray, dtype: DType): TypedArray {
   const host = roomFor(op, dtype, [values.length]);
   const write = writer(op, host, dtype);
-  for (let i = 0; i < values.length; i++) write(values[i] as number);
+  for (let i = 0; i < values.length; i++) write(values[i]!);
   return host;
 }
 

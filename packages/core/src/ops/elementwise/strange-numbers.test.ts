@@ -68,7 +68,7 @@ describe.each(Object.keys(elements))('%s', (dtype) => {
   const make = (): pg.Tensor => pg.tensor([...values] as number[], { dtype: dtype as pg.DType });
 
   it.each(Object.keys(comparisons))('%s', async (name) => {
-    const compare = (pg as unknown as Record<string, Compare>)[name] as Compare;
+    const compare = (pg as unknown as Record<string, Compare>)[name]!;
     const expected = comparisons[name] as (a: number | bigint, b: number | bigint) => boolean;
     const x = make();
     for (const c of numbers) {

@@ -46,7 +46,7 @@ describe('distances', () => {
     expect(await values(pg.cosineSimilarity(f64([0, 0]), f64([1, 2])))).toEqual([0]);
     const slope = pg.grad((x: Tensor) => pg.cosineSimilarity(x, f64([3, 4]), { eps: 0.1 }))(f64([0, 0])) as Tensor;
     (await values(slope)).forEach((v, i) => {
-      expect(v).toBeCloseTo([6, 8][i] as number, 12);
+      expect(v).toBeCloseTo([6, 8][i]!, 12);
     });
     expect(await values(pg.normalize(f64([nan, 1])))).toEqual([nan, nan]);
   });

@@ -39,10 +39,10 @@ describe('accuracy', () => {
         row.values.forEach(([x, expected], i) => {
           const small = digits === 24 ? 2 ** -126 : 2 ** -1022;
           const large = digits === 24 ? 2 ** 128 : inf;
-          if (Math.abs(expected) > large) expect(Math.abs(got[i] as number)).toBe(inf);
+          if (Math.abs(expected) > large) expect(Math.abs(got[i]!)).toBe(inf);
           else if (Math.abs(expected) > small) {
             const size = x < 0 ? Math.max(1, Math.abs(expected)) : expected;
-            const error = Math.abs((got[i] as number) - expected) / unit(size, digits);
+            const error = Math.abs(got[i]! - expected) / unit(size, digits);
             expect(error, `at ${x}: ${got[i]} for ${expected}`).toBeLessThan(most);
           }
         });
@@ -127,7 +127,7 @@ describe('derivatives', () => {
     const x = of('float64', [1.5, -0.3]);
     const [, change] = pg.jvp((t: Tensor) => pg.lgamma(t), [x], [of('float64', [2, 1])]) as [Tensor, Tensor];
     const slope = await values(pg.digamma(x));
-    expect(await values(change)).toEqual([2 * (slope[0] as number), slope[1]]);
+    expect(await values(change)).toEqual([2 * slope[0]!, slope[1]]);
     const each = pg.vmap((t: Tensor) => pg.grad((s: Tensor) => pg.lgamma(s))(t) as Tensor);
     expect(await values(each(x) as Tensor)).toEqual(slope);
     const guarded = (t: Tensor): Tensor => pg.sum(pg.where(pg.greater(t, 0), pg.lgamma(t), 0));
