@@ -172,101 +172,119 @@ function readPackage(root, folder) {
 const roomOf = (path) => path.split('/').slice(0, 4).join('/');
 const nameOf = (room) => room.split('/')[3];
 
-/** Violations of the rules below `root`: `{ violations: string[], files: number }`. */
-export function checkImports(root) {
-  const violations = [];
-  const folders = ['packages', 'apps'].flatMap((group) =>
+/** A file that is checked, and where what is found goes. */
+class CheckedFile {
+  constructor(tree, self, path) {
+    Object.assign(this, { tree, self, path });
+    this.source = readFileSync(join(tree.root, path), 'utf8');
+    this.isTest = isTest(path);
+    this.short = self.folder.split('/')[1];
+    /** Files of the package that it needs from the start. */
+    this.edges = [];
+  }
+
+  say(line, what) {
+    this.tree.violations.push(`${this.path}:${line} ${what}`);
+  }
+
+  check() {
+    const { self, path, source } = this;
+    if (isBarrel(source) && !self.entries.has(path) && !lists.has(path))
+      this.say(1, 'only passes names on: import from where they are defined');
+    for (const found of importsOf(source)) {
+      if (found.specifier.startsWith('.')) this.ownFile(found);
+      else this.otherPackage(found);
+    }
+    this.outsideNames();
+  }
+
+  /** An import of a file of the same package. */
+  ownFile({ specifier, kind, line }) {
+    const { self, path, tree } = this;
+    const target = relative(tree.root, resolve(tree.root, dirname(path), specifier))
+      .split(sep)
+      .join('/');
+    if (!target.startsWith(`${self.folder}/`)) {
+      this.say(line, `imports ${specifier}, outside its package: use the package's name`);
+      return;
+    }
+    if (!existsSync(join(tree.root, target))) this.say(line, `imports ${specifier}, which does not exist`);
+    if (kind !== 'dynamic') this.edges.push(target);
+    if (self.entries.has(target) && !self.entries.has(path) && !this.isTest)
+      this.say(line, `imports the package's entry ${specifier}: import from where the names are defined`);
+    if (this.isTest) return;
+    const [from, to] = [path, target].map(roomOf);
+    if (from === to) return;
+    if (!tree.roomGraph.has(from)) tree.roomGraph.set(from, []);
+    tree.roomGraph.get(from).push(to);
+    if (roomed.has(this.short)) this.checkRooms(nameOf(from), nameOf(to), specifier, line);
+  }
+
+  checkRooms(from, to, specifier, line) {
+    const allowed = this.tree.rooms.get(from);
+    if (allowed !== undefined && !allowed.has(to))
+      this.say(line, `${from} must not import ${to} (${specifier}): see the rooms of docs/architecture.md`);
+  }
+
+  /** An import by a name: of another package, of Node, or of a file that differs between Node and browsers. */
+  otherPackage({ specifier, kind, value, line }) {
+    const { self, short, path } = this;
+    const isLoaded = value && kind !== 'dynamic';
+    if (isBackend(specifier) && !mayImportBackends(path))
+      this.say(line, `imports ${specifier}: only apps, tests, the conformance command and auto-detect know backends`);
+    if (isBackend(specifier) && isLoaded && short === 'auto-detect' && !this.isTest)
+      this.say(line, `imports ${specifier} statically: auto-detect loads backends dynamically`);
+    if (this.isTest) return;
+    if (specifier.startsWith('node:')) {
+      if (portable.has(short) && isLoaded)
+        this.say(line, `imports ${specifier} statically, but runs in browsers: use a dynamic import`);
+      return;
+    }
+    const ofCompiler = compilerFile(specifier);
+    if (ofCompiler !== undefined) this.fileOfCompiler(ofCompiler, specifier, line);
+    if (self.imports.has(specifier)) return;
+    const parts = specifier.split('/');
+    const name = parts.slice(0, specifier.startsWith('@') ? 2 : 1).join('/');
+    if (name !== self.name && !self.runtime.has(name))
+      this.say(line, `imports ${name}, which package.json does not list`);
+    if (short.startsWith('emit-') && !/^@polygrad\/core\/kernel(\/emitters)?$/.test(specifier))
+      this.say(line, `imports ${specifier}: emitters know the kernel IR and nothing else`);
+    if (name === self.name) this.say(line, `imports its own package by name (${specifier}): use a relative path`);
+  }
+
+  fileOfCompiler(file, specifier, line) {
+    if (!existsSync(join(this.tree.root, `packages/compiler/src/${file}.ts`)))
+      this.say(line, `imports ${specifier}, which does not exist`);
+    if (this.short === 'core') this.checkRooms(nameOf(this.path), file.split('/')[0], specifier, line);
+    else this.say(line, `imports ${specifier}: the compiler is core's own, see the entries of @polygrad/core`);
+  }
+
+  /** Paths in texts that lead out of the repository. */
+  outsideNames() {
+    const { path, source, self, tree } = this;
+    for (const match of withoutComments(source).matchAll(/(['"`])((?:\.\.\/)+[^'"`\n]*)\1/g)) {
+      const outside = [dirname(path), self.folder, '.'].some((base) =>
+        relative(tree.root, resolve(tree.root, base, match[2])).startsWith(`..${sep}shared`),
+      );
+      if (outside)
+        this.say(source.slice(0, match.index).split('\n').length, `names ${match[2]}, outside the repository`);
+    }
+  }
+}
+
+/** Folders of packages and apps. */
+function packageFolders(root) {
+  return ['packages', 'apps'].flatMap((group) =>
     existsSync(join(root, group))
       ? readdirSync(join(root, group))
           .map((name) => `${group}/${name}`)
           .filter((folder) => existsSync(join(root, folder, 'package.json')))
       : [],
   );
-  const table = join(root, 'docs/architecture.md');
-  const { rooms, wrong } = roomsOf(existsSync(table) ? readFileSync(table, 'utf8') : '');
-  violations.push(...wrong.map((what) => `docs/architecture.md: ${what}`));
-  const fileGraph = new Map();
-  const roomGraph = new Map();
-  let files = 0;
-  for (const folder of folders) {
-    const self = readPackage(root, folder);
-    const short = folder.split('/')[1];
-    for (const path of filesBelow(root, `${folder}/src`, ['.ts'])) {
-      files++;
-      const source = readFileSync(join(root, path), 'utf8');
-      const say = (line, what) => violations.push(`${path}:${line} ${what}`);
-      const checkRooms = (from, to, specifier, line) => {
-        const allowed = rooms.get(from);
-        if (allowed !== undefined && !allowed.has(to))
-          say(line, `${from} must not import ${to} (${specifier}): see the rooms of docs/architecture.md`);
-      };
-      const edges = [];
-      if (!isTest(path)) fileGraph.set(path, edges);
-      if (isBarrel(source) && !self.entries.has(path) && !lists.has(path))
-        say(1, 'only passes names on: import from where they are defined');
-      for (const { specifier, kind, value, line } of importsOf(source)) {
-        if (specifier.startsWith('.')) {
-          const target = relative(root, resolve(root, dirname(path), specifier))
-            .split(sep)
-            .join('/');
-          if (!target.startsWith(`${folder}/`)) {
-            say(line, `imports ${specifier}, outside its package: use the package's name`);
-            continue;
-          }
-          if (!existsSync(join(root, target))) say(line, `imports ${specifier}, which does not exist`);
-          if (kind !== 'dynamic') edges.push(target);
-          if (self.entries.has(target) && !self.entries.has(path) && !isTest(path))
-            say(line, `imports the package's entry ${specifier}: import from where the names are defined`);
-          if (isTest(path)) continue;
-          const [from, to] = [path, target].map(roomOf);
-          if (from === to) continue;
-          if (!roomGraph.has(from)) roomGraph.set(from, []);
-          roomGraph.get(from).push(to);
-          if (roomed.has(short)) checkRooms(nameOf(from), nameOf(to), specifier, line);
-          continue;
-        }
-        if (isBackend(specifier) && !mayImportBackends(path))
-          say(line, `imports ${specifier}: only apps, tests, the conformance command and auto-detect know backends`);
-        if (isBackend(specifier) && value && kind !== 'dynamic' && short === 'auto-detect' && !isTest(path))
-          say(line, `imports ${specifier} statically: auto-detect loads backends dynamically`);
-        if (isTest(path)) continue;
-        if (specifier.startsWith('node:')) {
-          if (portable.has(short) && value && kind !== 'dynamic')
-            say(line, `imports ${specifier} statically, but runs in browsers: use a dynamic import`);
-          continue;
-        }
-        const ofCompiler = compilerFile(specifier);
-        if (ofCompiler !== undefined) {
-          if (!existsSync(join(root, `packages/compiler/src/${ofCompiler}.ts`)))
-            say(line, `imports ${specifier}, which does not exist`);
-          if (short === 'core') checkRooms(nameOf(path), ofCompiler.split('/')[0], specifier, line);
-          else say(line, `imports ${specifier}: the compiler is core's own, see the entries of @polygrad/core`);
-        }
-        // A name of the package's own for a file that differs between Node and browsers.
-        if (self.imports.has(specifier)) continue;
-        const name = specifier
-          .split('/')
-          .slice(0, specifier.startsWith('@') ? 2 : 1)
-          .join('/');
-        if (name !== self.name && !self.runtime.has(name))
-          say(line, `imports ${name}, which package.json does not list`);
-        if (short.startsWith('emit-') && !/^@polygrad\/core\/kernel(\/emitters)?$/.test(specifier))
-          say(line, `imports ${specifier}: emitters know the kernel IR and nothing else`);
-        if (name === self.name) say(line, `imports its own package by name (${specifier}): use a relative path`);
-      }
-      for (const match of withoutComments(source).matchAll(/(['"`])((?:\.\.\/)+[^'"`\n]*)\1/g)) {
-        const outside = [dirname(path), folder, '.'].some((base) =>
-          relative(root, resolve(root, base, match[2])).startsWith(`..${sep}shared`),
-        );
-        if (outside) say(source.slice(0, match.index).split('\n').length, `names ${match[2]}, outside the repository`);
-      }
-    }
-  }
-  for (const [path, edges] of fileGraph)
-    fileGraph.set(
-      path,
-      edges.filter((target) => fileGraph.has(target)),
-    );
+}
+
+/** Cycles of files and of rooms, and rooms that the table lacks. */
+function checkGraphs({ violations, rooms, roomGraph }, fileGraph) {
   const known = new Set(
     [...roomGraph.keys()]
       .filter((room) => roomed.has(room.split('/')[1]) && room.startsWith('packages/') && !room.endsWith('.ts'))
@@ -278,7 +296,29 @@ export function checkImports(root) {
   for (const cycle of cyclesOf(roomGraph))
     if (!cycle.every((room) => room.endsWith('.ts')))
       violations.push(`cycle of rooms, types included: ${cycle.join(' -> ')}`);
-  for (const cycle of cyclesOf(fileGraph)) violations.push(`import cycle, types included: ${cycle.join(' -> ')}`);
+  const within = ([path, edges]) => [path, edges.filter((target) => fileGraph.has(target))];
+  for (const cycle of cyclesOf(new Map([...fileGraph].map(within))))
+    violations.push(`import cycle, types included: ${cycle.join(' -> ')}`);
+}
+
+/** Violations of the rules below `root`: `{ violations: string[], files: number }`. */
+export function checkImports(root) {
+  const table = join(root, 'docs/architecture.md');
+  const { rooms, wrong } = roomsOf(existsSync(table) ? readFileSync(table, 'utf8') : '');
+  const violations = wrong.map((what) => `docs/architecture.md: ${what}`);
+  const tree = { root, rooms, violations, roomGraph: new Map() };
+  const fileGraph = new Map();
+  let files = 0;
+  for (const folder of packageFolders(root)) {
+    const self = readPackage(root, folder);
+    for (const path of filesBelow(root, `${folder}/src`, ['.ts'])) {
+      files++;
+      const file = new CheckedFile(tree, self, path);
+      file.check();
+      if (!file.isTest) fileGraph.set(path, file.edges);
+    }
+  }
+  checkGraphs(tree, fileGraph);
   const lock = join(root, 'pnpm-lock.yaml');
   if (existsSync(lock) && /https?:\/\//.test(readFileSync(lock, 'utf8')))
     violations.push('pnpm-lock.yaml holds download addresses: make it again with the default settings');
