@@ -17,7 +17,7 @@ import { deviceEnvironment } from './devices/environment.mjs';
 import { examplesInMarkdown, examplesInSource, imports } from './doc-examples/blocks.mjs';
 import { entriesOf } from './doc-examples/exports.mjs';
 import { expectedOutput, moduleOf } from './doc-examples/module.mjs';
-import { wrongPlaces } from './doc-examples/places.mjs';
+import { wrongComments, wrongPlaces } from './doc-examples/places.mjs';
 import { sideBySide } from './running.mjs';
 import { root, runNode } from './workspace.mjs';
 
@@ -87,7 +87,15 @@ async function writeExamples() {
   );
   const entries = allEntries();
   const files = filesBelow();
-  const problems = [...(await withoutExample(entries)), ...wrongPlaces(root, files.filter(isDocument), files)];
+  const problems = [
+    ...(await withoutExample(entries)),
+    ...wrongPlaces(root, files.filter(isDocument), files),
+    ...wrongComments(
+      root,
+      files.filter((path) => /^(?:packages|apps)\/.*\.ts$/.test(path)),
+      files,
+    ),
+  ];
   const examples = [];
   for (const document of files.filter((path) => isDocument(path) || isSource(path))) {
     const text = readFileSync(join(root, document), 'utf8');

@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { expect, it } from 'vitest';
 import { examplesInMarkdown, examplesInSource } from './doc-examples/blocks.mjs';
 import { exportsOf } from './doc-examples/exports.mjs';
-import { wrongPlaces } from './doc-examples/places.mjs';
+import { wrongComments, wrongPlaces } from './doc-examples/places.mjs';
 import { expectedOutput, moduleOf, statedBy } from './doc-examples/module.mjs';
 
 const fence = '```';
@@ -183,6 +183,22 @@ it('finds files that are named and not there, and those that are not named', () 
     `${document}:1 links to https://github.com/polygrad/polygrad/blob/main/b.md, which is not there`,
     `${document}:3 names none.ts, which is not there`,
     `${document} does not name lost.ts`,
+  ]);
+});
+
+it('finds files that comments name and that are not there', () => {
+  const root = mkdtempSync(join(tmpdir(), 'polygrad-comments-'));
+  const lines = [
+    '/** As one.ts and in/deep.ts say; deep.ts too. */',
+    ' * gone.ts, in/gone.ts and name.test.ts',
+    "import './lost.ts'; // and after code",
+  ];
+  writeFileSync(join(root, 'one.ts'), lines.join('\n'));
+  const found = wrongComments(root, ['one.ts'], ['one.ts', 'in/deep.ts']);
+  rmSync(root, { recursive: true });
+  expect(found).toEqual([
+    'one.ts:2 names gone.ts, which is not there',
+    'one.ts:2 names in/gone.ts, which is not there',
   ]);
 });
 

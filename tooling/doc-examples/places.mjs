@@ -1,7 +1,7 @@
 /**
  * Places that documents name: links lead somewhere, files and folders in backticks exist, and the README of a `src` folder names every source
  * file in it (as `name.ts`, `part-*.ts` or `folder/`). READMEs of core's rooms are texts and need not: what they name is there, seen from the
- * room, from `src` or from the root. Returns what is wrong, as lines of text.
+ * room, from `src` or from the root. Comments of sources name files that exist, too. Returns what is wrong, as lines of text.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -91,4 +91,23 @@ export function wrongPlaces(root, documents, files) {
     const table = isTable ? unnamed(document, text, files) : [];
     return [...wrongNames(document, text, root, files), ...table];
   });
+}
+
+/** Files in a comment's line, as `name.ts`, `folder/name.ts`. */
+const commentName = /(?<![\w./@-])([\w-]+(?:\/[\w.-]+)*\.(?:ts|mjs))\b/g;
+
+/** What is wrong in the comments of sources, given as all files are: names of files that are not there, less those that `written` has. */
+export function wrongComments(root, sources, files) {
+  const paths = files.map((file) => `/${file}`);
+  const isThere = (name) => written.has(name) || paths.some((path) => path.endsWith(`/${name}`));
+  return sources.flatMap((source) =>
+    readFileSync(join(root, source), 'utf8')
+      .split('\n')
+      .flatMap((line, index) => {
+        const comment = /^\s*(?:\/\*\*?|\*|\/\/)(.*)/.exec(line)?.[1] ?? '';
+        return [...comment.matchAll(commentName)]
+          .filter(([, name]) => !isThere(name))
+          .map(([, name]) => `${source}:${index + 1} names ${name}, which is not there`);
+      }),
+  );
 }

@@ -15,7 +15,7 @@ interface Files {
   readFileSync(file: URL, encoding: 'utf8'): string;
 }
 
-/** A file of another package, which is installed beside this one: `core/src/ops/creation.ts`. */
+/** A file of another package, which is installed beside this one: `core/src/ops/creation/creation.ts`. */
 const placeOf = (path: string): URL => new URL(`../../${path}`, here);
 
 function files(): Files {
