@@ -112,8 +112,8 @@ export class KernelValue {
     return operation(this.scope, op, [nodeOf(this.scope, this)], dtype);
   }
 
-  #binary(op: BinaryOp, other: KernelOperand, dtype: DType = this.dtype): KernelValue {
-    return operation(this.scope, op, [nodeOf(this.scope, this), operandOf(this.scope, other, this.dtype)], dtype);
+  #binary(op: BinaryOp, other: KernelOperand): KernelValue {
+    return operation(this.scope, op, [nodeOf(this.scope, this), operandOf(this.scope, other, this.dtype)], this.dtype);
   }
 
   #compare(op: 'LT' | 'LE' | 'EQ', other: KernelOperand, turned = false): KernelValue {
