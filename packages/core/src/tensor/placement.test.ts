@@ -193,9 +193,13 @@ describe.each([true, false])('an engine with few dtypes that reads at once: %s',
     const y = scope(() => x.cast('float64').exp());
     const z = scope(() => y.cast('float32').mul(2));
     flush();
+    const computed = stats(cpu).kernels;
     dispose([x, y, z]);
     await idle();
     flush();
+    // An engine that reads at once had both computed by the flush; else they waited for its data, and nobody needs them then.
+    expect(computed > 0).toBe(synchronous);
+    expect(stats(cpu).kernels).toBe(computed);
   });
 
   it('limits of what is pending hold', async () => {
