@@ -7,15 +7,15 @@ import { join } from 'node:path';
 import { root } from './workspace.mjs';
 
 /**
- * An engine without its package (`folder`) is not there yet and not counted. Where compiling is slow, or a case is (groups of threads on
- * the interpreter), or where another run has the same programs (the interpreter, and one thread of the CPU engine, beside two threads),
- * `sample` runs one of so many cases. 'pairwise' is the sample that visits every operation by every check in every dtype, and every instance.
+ * An engine without its package (`folder`) is not there yet and not counted. `sample` runs one of so many cases: where compiling is slow, or a
+ * case is (groups of threads on the interpreter), or where another run has the same programs. Those are the interpreter, and the CPU engine on
+ * one thread. 'pairwise' is the sample that visits every operation by every check in every dtype, and every instance.
  * `browser` means in Chromium, with these options; `sizes` with plans for classes of sizes. `whole` says in how many parts the long tests run all
  * cases, and how many minutes a part takes about; without it they are in the run with sizes, which has every case with plans of its own too.
  */
 export const engines = [
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2, sample: 'pairwise', whole: { parts: 1, minutes: 8 } },
-  { engine: 'reference', folder: 'packages/core', sample: 17, whole: { parts: 1, minutes: 8 } },
+  { engine: 'reference', folder: 'packages/testing', sample: 17, whole: { parts: 1, minutes: 8 } },
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1, sample: 61 },
   {
     engine: 'cpu',
@@ -25,10 +25,10 @@ export const engines = [
     sample: 301,
     whole: { parts: 2, minutes: 8 },
   },
-  { engine: 'reference', folder: 'packages/core', sizes: 'always', sample: 601, whole: { parts: 4, minutes: 8 } },
-  { engine: 'reference-simt', folder: 'packages/core', sample: 61, whole: { parts: 2, minutes: 5 } },
-  { engine: 'reference-subgroups-8', folder: 'packages/core', sample: 301, whole: { parts: 4, minutes: 5 } },
-  { engine: 'reference-matrix', folder: 'packages/core', sample: 601, whole: { parts: 4, minutes: 3 } },
+  { engine: 'reference', folder: 'packages/testing', sizes: 'always', sample: 601, whole: { parts: 4, minutes: 8 } },
+  { engine: 'reference-simt', folder: 'packages/testing', sample: 61, whole: { parts: 2, minutes: 5 } },
+  { engine: 'reference-subgroups-8', folder: 'packages/testing', sample: 301, whole: { parts: 4, minutes: 5 } },
+  { engine: 'reference-matrix', folder: 'packages/testing', sample: 601, whole: { parts: 4, minutes: 3 } },
   {
     engine: 'reference-limited',
     folder: 'packages/backend-cpu',

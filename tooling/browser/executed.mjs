@@ -2,9 +2,9 @@
  * `node tooling/browser/executed.mjs [PAGE] [STEPS]`: which code of a page of pages/ that trains runs until so many steps are read (one if left
  * out), by the coverage of Node, on one thread.
  *
- * For each room of what is loaded at once, and for other packages each folder: bytes of gzip that the page would lose without it, how much of its
- * minified code never ran, and bytes of gzip that the page would lose without the functions that never ran, and without the branches of others that
- * did not. Functions could be loaded later; branches are what stands in the way of those that run: checks, texts of errors, other cases.
+ * For each room of what is loaded at once, and for other packages each folder: bytes of gzip that the page would lose without it, and how much of
+ * its minified code never ran. Then bytes that it would lose without the functions that never ran, and without the branches of others that did
+ * not. Functions could be loaded later; branches are what stands in the way of those that run: checks, texts of errors, other cases.
  */
 import { Session } from 'node:inspector/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';

@@ -2,7 +2,7 @@
  * Entry point @polygrad/backend-cpu/late: importing it registers the backend 'cpu' without its engine, which is loaded when one is made.
  *
  * For pages that have the CPU engine for visitors without WebGPU, and as the last resort: the others never load it. An engine that is
- * loaded cannot be there at once, so nothing is computed before `await setEngine('cpu')` or another engine is set, and a dtype that only
+ * loaded cannot be there at once. So nothing is computed before `await setEngine('cpu')`, or before another engine is set. A dtype that only
  * this engine holds waits for it.
  */
 import { type BackendProvider, type IEngine, type Probe, registerBackend } from '@polygrad/core/engine';

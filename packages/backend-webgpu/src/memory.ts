@@ -1,8 +1,8 @@
 /**
  * Device memory: buffers, and the figures by which a request is refused before the driver is asked.
  *
- * Drivers answer an allocation that fails too late (the buffer exists and is invalid) or not at all (software adapters take
- * the machine's memory until the process is ended), so what can be told from numbers is told from numbers.
+ * Drivers answer an allocation that fails too late: the buffer exists and is invalid. Or they never do: software adapters take the machine's
+ * memory until the process is ended. So what can be told from numbers is told from numbers.
  */
 import { type EngineBuffer, type EngineMemory, OutOfMemoryError, showAs } from '@polygrad/core/engine';
 import { host } from '#host';

@@ -25,8 +25,8 @@ export interface WebGpuEngineOptions {
   /** Most tensors one kernel may bind; less than the adapter allows makes smaller kernels. For tests. */
   readonly maxBindings?: number;
   /**
-   * Measure tiles of matrix products and convolutions on the adapter soon after a class of them was first run, and keep them between
-   * runs (on Node in the cache folder, in browsers in IndexedDB). Default true; false on software adapters, whose tile is known and
+   * Measure tiles of matrix products and convolutions on the adapter, soon after a class of them was first run. They are kept between
+   * runs: on Node in the cache folder, in browsers in IndexedDB. Default true; false on software adapters, whose tile is known and
    * where compiling candidates takes longer than they gain. Or where to keep them, and whether to measure unasked.
    */
   readonly tuning?: boolean | EngineTuning;

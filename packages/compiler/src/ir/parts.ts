@@ -2,7 +2,7 @@
  * Parts of a group, whose threads wait for each other alone, and what barriers for parts and for all put in order: the rule that the interpreter
  * and the search for races share.
  *
- * Parts are neighbours by number, and their sizes powers of two. So of two parts one holds the other or they have no thread in common, and two
+ * Parts are neighbours by number, and their sizes powers of two. So of two parts one holds the other, or they have no thread in common. Two
  * accesses are in order if and only if one barrier that both threads take part in stands between them.
  */
 import type { KNode } from './ir.ts';

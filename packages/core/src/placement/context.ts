@@ -1,7 +1,7 @@
 /**
  * ExecutionContext: which engine computes what, by a policy.
  *
- * While one is active, new data is held by the CPU engine (by the device, if all work is forced there), and each flush runs where the policy says.
+ * While one is active, each flush runs where the policy says. New data is held by the CPU engine, or by the device if all work is forced there.
  */
 import { checkEngine, cpuEngine, getEngine, replaceEngine } from '../engine/registry.ts';
 import type { IEngine } from '../engine/engine.ts';

@@ -5,7 +5,7 @@
  * Each entry has a state, and each attempt an outcome; `next` gives the next state. Those that wait:
  *
  * - `memory`: the device has not yet said whether it has the memory. The flush is put off with its assignments, and later flushes wait behind
- *   it, so that an out-of-memory error changes nothing, whether the device reports it at once or late. A program
+ *   it. So an out-of-memory error changes nothing, whether the device reports it at once or late. A program
  *   that never awaits never lets the device answer: when too many flushes wait, they run without the answer.
  * - `data`: values of another engine, another engine, or code are being loaded. Its assignments are final. Later flushes do not
  *   wait for it, but other entries that wait for data do.

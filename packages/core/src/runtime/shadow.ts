@@ -5,8 +5,8 @@
  * progress at a time, in the background. The copy is replaced only when a whole round has arrived.
  *
  * After a loss, values that have not changed since they were copied are restored, and pending work is computed from them: nothing is
- * lost. Where that is impossible, because something was assigned since or pending work needs more than the copies, all protected tensors go back to the last
- * complete copy together, and so do counters of their assignments (`onRollback`). The program must learn of that: the next flush, read or `idle()` throws.
+ * lost. That is impossible where something was assigned since, or pending work needs more than the copies. Then all protected tensors go back to the
+ * last complete copy together, and so do counters of their assignments (`onRollback`). The program must learn of that: the next flush, read or `idle()` throws.
  *
  * Programs load this with the functions that ask for copies, of which `setRecovery` is one; copies.ts knows which tensors have them.
  */

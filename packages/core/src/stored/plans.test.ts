@@ -34,7 +34,7 @@ async function work(rows = 2): Promise<number[][]> {
 const noCode = (): null => null;
 const noPause = (): null => null;
 
-/** Calls a function with each plan that work of some sizes needs, for one size or for a class, the captured graph that asks for it, and kernels of its own. */
+/** Calls a function with each plan that work of some sizes needs, and with a function that reads one with kernels of its own. Returns how many. */
 async function withPlans(
   engine: IEngine,
   sizes: readonly number[],

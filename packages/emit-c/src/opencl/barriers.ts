@@ -5,12 +5,12 @@ import { blocksOf, isUniform, type KNode, type Program, type ProgramNode, unique
 const events: ReadonlySet<KNode['op']> = new Set(['LOAD', 'STORE', 'ATOMIC', 'LOOP', 'ENDLOOP', 'IF', 'ENDIF']);
 
 /**
- * The program with a barrier before and after every IF that all threads of a group enter or none, and after every loop that some threads run
- * longer than others inside of one that all run alike, if the program has barriers at all.
+ * The program with more barriers, if it has some at all. They stand before and after every IF that all threads of a group enter or none. They also
+ * stand after every loop that some threads run longer than others, inside of one that all run alike.
  *
  * PoCL (3.1 at least) makes loops over the threads of a group, cut at barriers. It adds barriers of its own: in loops that all threads run
  * alike, and at what it takes for the beginning of a branch with one. Where such a branch is not set apart, all threads may carry
- * out what stands in it for some of them. Where LLVM has made two loops of one, round after round with and without such an inner loop, the
+ * out what stands in it for some of them. LLVM may make two loops of one: of the rounds with such an inner loop, and of those without. Then the
  * barriers that PoCL adds stand in a branch as well, and all threads take the way of the first.
  */
 export function fencedBranches(program: Program): Program {

@@ -3,7 +3,7 @@
  *
  * WGSL lets compilers assume that there are no NaN and no infinities, and they do: `x != x` is folded to false, `!(a < b)` to
  * `a >= b`, `a != b` is false, `max(a, 0)` and `a * 0` are 0 for NaN, and `a / 0` is 0. So NaN is found by its bits wherever the contract
- * speaks of it, negated comparisons are printed as such, comparisons with an infinity are tests of bits, and literal zeros beside products and
+ * speaks of it, and comparisons with an infinity are tests of bits. Negated comparisons are printed as such, and literal zeros beside products and
  * quotients are read from memory.
  */
 import type { KNode } from '@polygrad/core/kernel';

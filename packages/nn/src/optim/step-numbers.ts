@@ -1,6 +1,6 @@
 /**
  * Numbers of a step: the learning rate and what formulas make of it. They are checked before anything is recorded, because one NaN would be in every
- * parameter after it, and are scalars on the device, because a new value then makes no new plan.
+ * parameter after it. They are scalars on the device, because a new value then makes no new plan.
  */
 import { shown } from '@polygrad/core/engine';
 import { type DType, hostNumber, type Tensor } from '@polygrad/core/functions';

@@ -149,8 +149,8 @@ export function isFixed(total: KNode): boolean {
 }
 
 /**
- * Lanes of the vectors in some stores: enough that the smallest numbers computed there or in memory fill the hardware vector,
- * but the widest take at most four registers, and the ranges that may become vectors fill them (masks do not count). Wider
+ * Lanes of the vectors in some stores: enough that the smallest numbers computed there or in memory fill the hardware vector.
+ * But the widest take at most four registers, and the ranges that may become vectors fill them (masks do not count). Wider
  * numbers then take several registers. Indices and gates are scalars anyway.
  */
 export function vectorLanes(stores: readonly LoopStore[], caps: CodegenCaps): number {

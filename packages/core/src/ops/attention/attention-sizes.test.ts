@@ -1,6 +1,7 @@
 /**
- * Attention in one kernel for sizes that change: plans for classes of lengths, of keys, of heads and of batches, bound to several sizes each, against plans
- * of their own, on the interpreter for both kinds of targets, which finds races and accesses out of bounds; and how many plans a growing context makes.
+ * Attention in one kernel for sizes that change: plans for classes of lengths, of keys, of heads and of batches, bound to several sizes each. They are
+ * compared with plans of their own on the interpreter, for both kinds of targets; it finds races and accesses out of bounds. And how many plans a growing
+ * context makes.
  */
 import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, describe, expect, it } from 'vitest';

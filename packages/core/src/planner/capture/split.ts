@@ -70,8 +70,8 @@ function runsOf(shape: Shape, axes: readonly number[]): Run[] {
 }
 
 /**
- * True if the results are columns, of which a group takes many at a time while it goes down the rows (codegen/loops/streams.ts), and
- * there are too few groups of columns to keep threads busy.
+ * True if the results are columns, and there are too few groups of them to keep threads busy. A group takes many columns at a time while it goes
+ * down the rows (codegen/loops/streams.ts).
  */
 function fewGroupsOfColumns(x: PlanNode, axes: readonly number[], size: number): boolean {
   const last = x.shape.length - 1;

@@ -1,6 +1,6 @@
 /**
- * Guesses which extents of a new form may be sizes: all of them in tests (`setDynamicSizes('always')`), otherwise those in which it differs from a
- * flush that is announced, and axes that had one element in an earlier flush and have two now.
+ * Guesses which extents of a new form may be sizes. In tests (`setDynamicSizes('always')`) all of them may be. Otherwise those in which it differs
+ * from a flush that is announced, and axes that had one element in an earlier flush and have two now.
  *
  * A guess invents an earlier flush at another size: every extent equal to one number is that size, and computed shapes follow by the rules of
  * shapes. Two numbers may be independent sizes. sizes.ts then compares as if both flushes had happened. A wrong guess costs a plan.

@@ -123,8 +123,8 @@ export class PlanFamilies {
   }
 
   /**
-   * A flush of this form is expected later. If one of another size of the same class comes first, it gets the plan of their class at once, where that is as
-   * fast as a plan of its own.
+   * A flush of this form is expected later. If one of another size of the same class comes first, it gets the plan of their class at once. That
+   * is so where this plan is as fast as one of its own.
    */
   announce(captured: CapturedGraph): void {
     this.#guesses?.announce(formOf(captured), captured);

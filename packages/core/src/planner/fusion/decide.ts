@@ -3,8 +3,8 @@
  *
  * One sweep, consumers before producers: when it reaches a node, every kernel that needs the node is known, and at which index.
  *
- * Staged rows: if several loops of one kernel need a value for every element of a row, it is computed once
- * per row into group-private memory instead of once per loop.
+ * Staged rows: several loops of one kernel may need a value for every element of a row. Then it is computed once
+ * per row into group-private memory, instead of once per loop.
  *
  * Example: in softmax one loop sums the exponentials and the next divides them by the sum. Engines without room for
  * the row recompute it (codegen/loops/optimize.ts); values are the same.

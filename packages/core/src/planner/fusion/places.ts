@@ -93,8 +93,8 @@ function contains(outer: ReadonlySet<Range>, inner: ReadonlySet<Range>): boolean
 
 // Loops of a kernel that may become a contraction's, whatever shape the result was given afterwards.
 //
-// A kernel visits the elements of what it stores. If that is a contraction's result in another shape - images as vectors, heads
-// side by side, channels last - its axes are made of pieces of the contraction's axes, and each piece gets its own loop. One loop for all
+// A kernel visits the elements of what it stores. That may be a contraction's result in another shape: images as vectors, heads
+// side by side, channels last. Its axes are made of pieces of the contraction's axes then, and each piece gets its own loop. One loop for all
 // of them would make the contraction compute rows and columns by division, which no tile supports.
 
 /** For each axis of `node`, the extents of its loops, outermost first; empty where they are not known. */
