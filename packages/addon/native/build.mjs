@@ -21,9 +21,7 @@ const folderOf = (name) => dirname(require.resolve(`${name}/package.json`));
 /** The first compiler that answers, or null. */
 const findCompiler = (platform) =>
   answering(
-    platform === own
-      ? [process.env.CXX, 'c++', 'g++', 'clang++', 'clang++-19']
-      : (platforms[platform]?.compiler ?? []),
+    platform === own ? [process.env.CXX, 'c++', 'g++', 'clang++', 'clang++-19'] : (platforms[platform]?.compiler ?? []),
   );
 
 function flags(platform, sanitize) {
