@@ -55,6 +55,15 @@ describe('the table', () => {
         if (file.endsWith('.mjs') && !shared.has(file)) expect(starts).toMatch(`('${file.slice(0, -4)}'`);
   });
 
+  it('has random programs by their number, not by a time that a busy machine fills with few', () => {
+    const random = parts.filter(({ script }) => script === 'tooling/fuzz.mjs');
+    expect(random.length).toBeGreaterThan(50);
+    for (const { name, args } of random) {
+      expect(args, name).not.toContain('--seconds');
+      expect(Number(args[args.indexOf('--programs') + 1]), name).toBeGreaterThanOrEqual(15);
+    }
+  });
+
   it('has all of the conformance suite on every engine, in slices that are the whole', () => {
     for (const entry of engines.filter(isThere)) {
       const name = conformanceName(entry);

@@ -5,6 +5,7 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundle } from './browser/bundle.mjs';
+import { counted } from './browser/counted.mjs';
 import { findChromium, patience, startChromium } from './browser/chromium.mjs';
 import { onPage, say, within } from './browser/page.mjs';
 import { recordOnWebGpu } from './browser/record-webgpu.mjs';
@@ -44,7 +45,7 @@ if (typeof one === 'string') {
   describe('a page that brings its plans for WebGPU', () => {
     let browser;
     let server;
-    let requests = [];
+    let requests;
     let without;
     let both;
     /** Files of the compiler: those that the page imports when a plan is missing, and nothing else does. */
@@ -71,16 +72,8 @@ if (typeof one === 'string') {
       both = await recordOnWebGpu(['common'], [{ threads: 1 }]);
       files.set('/both.bin', Buffer.from(both.file));
       files.set('/part.bin', common.subarray(0, common.length / 2));
-      const counted = new Map(
-        [...files].map(([name, text]) => [
-          name,
-          () => {
-            requests.push(name);
-            return text;
-          },
-        ]),
-      );
-      server = await serve(counted);
+      requests = counted(files);
+      server = await serve(requests.served);
       browser = await startChromium(path);
       without = await onPage(
         browser.context,
@@ -94,13 +87,13 @@ if (typeof one === 'string') {
     });
 
     /** How many files of compilers were asked for. */
-    const compilerAsked = () => requests.filter((name) => compiler.includes(name)).length;
+    const compilerAsked = () => requests.asked().filter((name) => compiler.includes(name)).length;
 
     /** What the page reports, and which files it asked for. Skips where the browser has no WebGPU. */
     async function visit(skip, options = {}, before = '') {
       if (without.report !== null && required) throw new Error(`POLYGRAD_REQUIRE names webgpu: ${without.report}`);
       skip(without.report !== null, without.report ?? '');
-      requests = [];
+      requests.restart();
       const body = `${before}import('/webgpu-planned.js').then(({ runPlanned }) => runPlanned(${JSON.stringify(options)}))`;
       const { report, errors } = await onPage(browser.context, server.url, body);
       // The browser itself reports what the server has not.
@@ -156,7 +149,7 @@ if (typeof one === 'string') {
     it('has plans for all engines that auto-detection may choose', async ({ skip }) => {
       await visit(skip);
       const detect = async (options) => {
-        requests = [];
+        requests.restart();
         const body = `import('/detected-planned.js').then(({ runDetected }) => runDetected(${JSON.stringify(options)}))`;
         const { report, errors } = await onPage(browser.context, server.url, body);
         expect(errors).toEqual([]);

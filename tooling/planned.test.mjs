@@ -5,6 +5,7 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundle } from './browser/bundle.mjs';
+import { counted } from './browser/counted.mjs';
 import { findChromium, patience, startChromium } from './browser/chromium.mjs';
 import { onPage, say, within } from './browser/page.mjs';
 import { recordTraining } from './browser/record.mjs';
@@ -42,16 +43,8 @@ if (path === null && !required) {
       // The same page with its compiler, recording.
       const whole = await bundle(['record']);
       for (const [name, text] of whole.files) files.set(`/whole${name}`, text);
-      const counted = new Map(
-        [...files].map(([name, text]) => [
-          name,
-          () => {
-            requests.push(name);
-            return text;
-          },
-        ]),
-      );
-      server = await serve(counted);
+      requests = counted(files);
+      server = await serve(requests.served);
       browser = await startChromium(path);
     });
     afterAll(async () => {
@@ -61,7 +54,7 @@ if (path === null && !required) {
 
     /** What the page reports, and which files it asked for. */
     async function visit(options = {}) {
-      requests = [];
+      requests.restart();
       const body = `import('/planned.js').then(({ runPlanned }) => runPlanned(${JSON.stringify(options)}))`;
       const { report, errors } = await onPage(browser.context, server.url, body);
       // The browser itself reports what the server has not.
@@ -71,7 +64,7 @@ if (path === null && !required) {
 
     it('trains as the page with the compiler does, bit for bit, and does not ask for the compiler', async () => {
       expect(compiler.length).toBe(1);
-      requests = [];
+      requests.restart();
       const body = "import('/whole/record.js').then(({ recordTraining }) => recordTraining([{ threads: 1 }]))";
       const { report: whole } = await onPage(
         browser.context,
@@ -89,7 +82,7 @@ if (path === null && !required) {
       expect(report).toMatchObject({ losses: whole.losses[0], plansMade: 0, told: [] });
       expect(report.losses).toEqual(recorded.losses[0]);
       expect(report.plansLoaded).toBeGreaterThan(0);
-      expect(requests).not.toContain(compiler[0]);
+      expect(requests.asked()).not.toContain(compiler[0]);
       expect(report.plans).toBe(visitors.length * report.plansLoaded);
     });
 
@@ -108,7 +101,7 @@ if (path === null && !required) {
         ),
       });
       expect(report.madeLater).toBe(1);
-      expect(requests.filter((name) => name === compiler[0])).toEqual(compiler);
+      expect(requests.asked().filter((name) => name === compiler[0])).toEqual(compiler);
     });
 
     it.each(['/half.bin', '/other.bin', '/nowhere.bin'])('makes plans anew where the file is %s', async (name) => {
@@ -116,7 +109,7 @@ if (path === null && !required) {
       expect(report).toMatchObject({ plans: 0, plansLoaded: 0, losses: recorded.losses[0] });
       expect(report.plansMade).toBeGreaterThan(0);
       expect(report.told).toEqual([expect.stringContaining('the file of plans is not used')]);
-      expect(requests).toContain(compiler[0]);
+      expect(requests.asked()).toContain(compiler[0]);
     });
 
     it('finds the plans of its number of threads', async () => {

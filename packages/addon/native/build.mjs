@@ -6,27 +6,23 @@
  * Options: --force compiles again; --sanitize makes build/NAME-asan.node for AddressSanitizer instead; --platform PLATFORM compiles for
  * another platform (platforms.mjs) into build/PLATFORM/NAME.node, with a cross compiler. CXX names the compiler of this platform.
  */
-import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { answering, compile, copyToPlatformPackage, isFresh, keyOf, own } from './compiled.mjs';
 import { hostNames, hostSource } from './host.mjs';
 import { platforms } from './platforms.mjs';
 
 const shared = dirname(fileURLToPath(import.meta.url));
 const require = createRequire(import.meta.url);
 const folderOf = (name) => dirname(require.resolve(`${name}/package.json`));
-/** The platform this runs on. */
-const own = `${process.platform}-${process.arch}`;
 
 /** The first compiler that answers, or null. */
-function findCompiler(platform) {
-  const answers = (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0;
-  if (platform !== own) return (platforms[platform]?.compiler ?? []).find(answers) ?? null;
-  return [process.env.CXX, 'c++', 'g++', 'clang++', 'clang++-19'].filter(Boolean).find(answers) ?? null;
-}
+const findCompiler = (platform) =>
+  answering(
+    platform === own ? [process.env.CXX, 'c++', 'g++', 'clang++', 'clang++-19'] : (platforms[platform]?.compiler ?? []),
+  );
 
 function flags(platform, sanitize) {
   const list = ['-std=c++17', '-shared', '-fvisibility=hidden', '-pthread', '-Wall', '-Wextra'];
@@ -65,15 +61,15 @@ export function buildAddon({ name, title, here }, { force = false, sanitize = fa
   }
   const file = sanitize ? `${name}-asan.node` : `${name}.node`;
   const folder = platform === own ? output : join(output, platform);
-  const hash = createHash('sha256').update(`${platform} ${flags(platform, sanitize).join(' ')}`);
-  for (const from of [here, shared])
-    for (const source of readdirSync(from).sort())
-      if (/\.(cc|h)$/.test(source)) hash.update(source).update(readFileSync(join(from, source)));
-  const key = hash.digest('hex');
-  const stamp = join(folder, `${file}.key`);
+  const sources = [here, shared].flatMap((from) =>
+    readdirSync(from)
+      .filter((source) => /\.(cc|h)$/.test(source))
+      .sort()
+      .map((source) => join(from, source)),
+  );
+  const key = keyOf(`${platform} ${flags(platform, sanitize).join(' ')}`, sources);
   const target = join(folder, file);
-  const fresh = existsSync(target) && existsSync(stamp) && readFileSync(stamp, 'utf8') === key;
-  if (!fresh || force) {
+  if (force || !isFresh(target, key)) {
     const compiler = findCompiler(platform);
     if (compiler === null) {
       const wanted = platforms[platform]?.compiler ?? [];
@@ -82,31 +78,13 @@ export function buildAddon({ name, title, here }, { force = false, sanitize = fa
       return platform === own ? 0 : 1;
     }
     mkdirSync(folder, { recursive: true });
-    // A running program keeps the old file: the new one takes its place only when it is whole.
-    const part = `${target}.${process.pid}`;
-    const command = [...flags(platform, sanitize), '-I', here, join(here, 'all.cc')];
-    if (platform.startsWith('win32')) command.push('-I', hostNames(folder), hostSource);
-    command.push('-o', part, ...(platform.startsWith('linux') ? ['-ldl'] : []));
-    const { status, error } = spawnSync(compiler, command, { stdio: ['ignore', 'inherit', 'inherit'] });
-    if (status !== 0) {
-      say(`${compiler} failed${error ? `: ${error.message}` : ''}`);
-      return 1;
-    }
-    renameSync(part, target);
-    writeFileSync(stamp, key);
+    const args = [...flags(platform, sanitize), '-I', here, join(here, 'all.cc')];
+    if (platform.startsWith('win32')) args.push('-I', hostNames(folder), hostSource);
+    if (platform.startsWith('linux')) args.push('-ldl');
+    if (!compile(compiler, args, target, key, say)) return 1;
   }
   if (!sanitize) copyToPlatformPackage(name, here, platform, target);
   return 0;
-}
-
-/** The package of a platform, where the repository has one, carries the binary to users. */
-function copyToPlatformPackage(name, here, platform, target) {
-  const folder = join(here, '../..', `backend-${name}-${platform}`);
-  const copy = join(folder, `${name}.node`);
-  if (!existsSync(folder)) return;
-  if (existsSync(copy) && readFileSync(copy).equals(readFileSync(target))) return;
-  copyFileSync(target, `${copy}.${process.pid}`);
-  renameSync(`${copy}.${process.pid}`, copy);
 }
 
 /** What the command line asks for. */

@@ -5,39 +5,29 @@
  * If a cross compiler for another platform is installed, it makes that binary too, as build/PLATFORM/native.node. Options: --force compiles again; --faults makes
  * build/native-faults.node for tests instead, which fails where POLYGRAD_NATIVE_FAULT says; --platform PLATFORM makes that one alone. CC names the compiler of this platform.
  */
-import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { answering, compile, copyToPlatformPackage, isFresh, keyOf, own } from '@polygrad/addon/native/compiled.mjs';
 import { hostNames, hostSource } from '@polygrad/addon/native/host.mjs';
+import { platforms } from '@polygrad/addon/native/platforms.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const output = join(here, 'build');
 const require = createRequire(import.meta.url);
-/** This platform. */
-const own = `${process.platform}-${process.arch}`;
 const say = (text) => process.stderr.write(`native addon: ${text}\n`);
 
-/** The supported platforms, and cross compilers for each; for macOS there are none. */
-const platforms = {
-  'linux-x64': ['x86_64-linux-gnu-gcc'],
-  'linux-arm64': ['aarch64-linux-gnu-gcc'],
-  'win32-x64': ['x86_64-w64-mingw32-gcc-posix', 'x86_64-w64-mingw32-gcc'],
-  'darwin-arm64': [],
-  'darwin-x64': [],
-};
-
-const answers = (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0;
+/** Cross compilers for C: those for C++ under their other names. For macOS there are none. */
+const crossCompilers = (platform) => platforms[platform].compiler.map((name) => name.replace('g++', 'gcc'));
 
 /** The first compiler that runs, or null. */
 function findCompiler(platform) {
-  if (platform !== own) return platforms[platform].find(answers) ?? null;
+  if (platform !== own) return answering(crossCompilers(platform));
   // The release makes it elsewhere: compilers of Windows have no common command line.
   if (platform.startsWith('win32')) return null;
-  return [process.env.CC, 'cc', 'gcc', 'clang', 'clang-19'].filter(Boolean).find(answers) ?? null;
+  return answering([process.env.CC, 'cc', 'gcc', 'clang', 'clang-19']);
 }
 
 /** The binary of a platform; that of this one has no other name. */
@@ -68,7 +58,7 @@ export function buildAddon({ force = false, faults = false, platform: only } = {
     if (compiler !== null) return buildFor(platform, compiler, force, faults);
     if (platform === own) say('no C compiler: the native engine will not be available');
     else if (only !== undefined)
-      say(`no C compiler for ${platform} (${platforms[platform].join(' or ') || 'none is known'})`);
+      say(`no C compiler for ${platform} (${crossCompilers(platform).join(' or ') || 'none is known'})`);
     return Number(platform !== own && only !== undefined);
   });
   return Math.max(...codes);
@@ -76,45 +66,21 @@ export function buildAddon({ force = false, faults = false, platform: only } = {
 
 function buildFor(platform, compiler, force, faults) {
   const options = flags(platform, faults);
-  const hash = createHash('sha256').update(options.join(' '));
   const sources = readdirSync(here)
     .filter((file) => /\.[ch]$/.test(file))
     .sort()
     .map((file) => join(here, file));
   if (platform.startsWith('win32')) sources.push(hostSource);
-  for (const file of sources) hash.update(basename(file)).update(readFileSync(file));
-  const key = hash.digest('hex');
+  const key = keyOf(options.join(' '), sources);
   const target = binaryOf(platform, faults);
-  const stamp = `${target}.key`;
-  const fresh = existsSync(target) && existsSync(stamp) && readFileSync(stamp, 'utf8') === key;
-  if (!fresh || force) {
+  if (force || !isFresh(target, key)) {
     mkdirSync(dirname(target), { recursive: true });
-    // A running program keeps the old file: the new one replaces it when it is complete.
-    const part = `${target}.${process.pid}`;
-    const files = sources.filter((file) => /\.cc?$/.test(file));
-    const more = platform.startsWith('win32') ? ['-I', hostNames(dirname(target)), '-lsynchronization'] : [];
-    const { status, error } = spawnSync(compiler, [...files, ...options, ...more, '-o', part], {
-      stdio: ['ignore', 'inherit', 'inherit'],
-    });
-    if (status !== 0) {
-      say(`${compiler} failed${error ? `: ${error.message}` : ''}`);
-      return 1;
-    }
-    renameSync(part, target);
-    writeFileSync(stamp, key);
+    const args = [...sources.filter((file) => /\.cc?$/.test(file)), ...options];
+    if (platform.startsWith('win32')) args.push('-I', hostNames(dirname(target)), '-lsynchronization');
+    if (!compile(compiler, args, target, key, say)) return 1;
   }
-  if (!faults) copyToPlatformPackage(platform, target);
+  if (!faults) copyToPlatformPackage('native', here, platform, target);
   return 0;
-}
-
-/** The package of a platform carries the binary to users. */
-function copyToPlatformPackage(platform, target) {
-  const folder = join(here, '../..', `backend-native-${platform}`);
-  if (!existsSync(folder)) return;
-  const copy = join(folder, 'native.node');
-  if (existsSync(copy) && readFileSync(copy).equals(readFileSync(target))) return;
-  copyFileSync(target, `${copy}.${process.pid}`);
-  renameSync(`${copy}.${process.pid}`, copy);
 }
 
 const { values } = parseArgs({

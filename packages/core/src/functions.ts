@@ -24,6 +24,7 @@ export {
 } from '@polygrad/compiler/shape/errors';
 export { checkWeak, floatFor, promoteOrNull, promoteTypes } from '@polygrad/compiler/shape/promotion';
 export type {
+  AxesArgument,
   AxisArgument,
   AxisOptions,
   BackwardOptions,

@@ -100,6 +100,21 @@ export function readAxes<Options extends AxesOptions, const Text extends string>
   return { axes: normalizeAxes(op, argument as number | readonly number[] | undefined, rank), keepDims: false };
 }
 
+/** Options, where a number by itself is their axis. */
+export function optionsOf<Options extends { readonly axis?: number | undefined }>(argument: number | Options): Options {
+  return typeof argument === 'number' ? ({ axis: argument } as Options) : argument;
+}
+
+/** The axes of an argument, by themselves or as `{ axis }`, as they are given. */
+export function givenAxes(
+  op: string,
+  argument: number | readonly number[] | Pick<AxesOptions, 'axis'> | undefined,
+): number | readonly number[] | undefined {
+  if (typeof argument !== 'object' || argument === null || isList(argument)) return argument;
+  checkNames<unknown, string>(op, argument, 'axis');
+  return (argument as Pick<AxesOptions, 'axis'>).axis;
+}
+
 /** Reads an argument that names one axis, by itself or as `{ axis }`; `names` are those of all options. */
 export function readAxis<Options extends { readonly axis?: number | undefined }, const Text extends string>(
   op: string,

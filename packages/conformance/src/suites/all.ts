@@ -34,6 +34,7 @@ import { specialValueCases } from './order/special-values.ts';
 import { randomCases } from './random.ts';
 import { samplingCases } from './sampling.ts';
 import { decodingCases } from './decoding.ts';
+import { specialPairCases } from './special-pairs.ts';
 import { specialPointCases } from './special-points.ts';
 import { specialCases } from './special.ts';
 import { transformCases } from './transforms.ts';
@@ -92,6 +93,7 @@ export function allCases(target: Target, goldens: readonly GoldenCase[] | null, 
     ...dtypeCases(target),
     ...specialCases(target),
     ...specialPointCases(target),
+    ...specialPairCases(target),
     ...denormalCases(target),
     ...exactCases(target),
     ...orderCases(target),

@@ -5,22 +5,9 @@ import type { ConformanceCase } from '../case.ts';
 import type { Target } from '../target.ts';
 import { arrayOf } from '../host.ts';
 import { specialPointsTable } from './special-points-values.ts';
+import { checkEntry, readTable, showPoint, specialTolerances } from './special-table.ts';
 
-/** Numbers of a line of the table, null where nothing is promised. */
-function numbers(text: string): (number | null)[] {
-  return text.split(' ').map((word) => {
-    if (word === '.') return null;
-    if (word === 'nan') return Number.NaN;
-    return Number(word.replace('inf', 'Infinity'));
-  });
-}
-
-const lines = specialPointsTable
-  .trim()
-  .split('\n')
-  .map((line) => line.split(' | ') as [name: string, order: string, values: string]);
-const specialPoints = numbers(lines[0]![2]) as number[];
-const expected = new Map(lines.slice(1).map(([name, order, text]) => [`${name} ${order}`, numbers(text)]));
+const { points, names, values: expected } = readTable(specialPointsTable);
 
 type Unary = (x: Tensor) => Tensor;
 
@@ -44,15 +31,7 @@ const forward =
   (x) =>
     pg.jvp(f, [x], [pg.onesLike(x)])[1]!;
 
-/** Relative, and absolute where values are small beside what they are made of. */
-const tolerances = {
-  float32: { rtol: 2e-5, atol: 1e-6, largest: 2 ** 128 },
-  float64: { rtol: 1e-12, atol: 1e-14, largest: Number.MAX_VALUE },
-};
-
 async function check(f: Unary, name: string, dtype: 'float32' | 'float64'): Promise<undefined> {
-  const round = dtype === 'float32' ? Math.fround : (x: number): number => x;
-  const { rtol, atol, largest } = tolerances[dtype];
   const ways: readonly (readonly [way: string, order: 0 | 1 | 2, f: Unary])[] = [
     ['the value', 0, f],
     ['the derivative', 1, reverse(f)],
@@ -61,24 +40,15 @@ async function check(f: Unary, name: string, dtype: 'float32' | 'float64'): Prom
     ['the second derivative, forward over reverse,', 2, forward(reverse(f))],
   ];
   // Recorded together: one program for all.
-  const x = pg.tensor([...specialPoints], { dtype });
+  const x = pg.tensor([...points], { dtype });
   const results = ways.map(([, , run]) => pg.scope(() => run(x)));
   const halfSquare: Unary = (t) => pg.mul(pg.square(f(t)), 0.5);
   const bent = dtype === 'float64' ? pg.scope(() => reverse(reverse(halfSquare))(x)) : null;
   pg.dispose(x);
   for (const [at, [way, order]] of ways.entries()) {
-    const values = expected.get(`${name} ${order}`)!;
     const { data } = await arrayOf(results[at]!);
-    specialPoints.forEach((point, i) => {
-      const exact = values[i]!;
-      if (exact === null) return;
-      const [got, wanted] = [data[i]!, round(exact)];
-      if (Object.is(got, wanted) || Math.abs(got - wanted) <= rtol * Math.abs(wanted) + atol) return;
-      // At the end of the range one rounding decides.
-      const [a, b] = [got, wanted].map((v) => Math.sign(v) * Math.min(Math.abs(v), largest)) as [number, number];
-      if (Math.abs(a) > largest / 2 && Math.abs(a - b) <= rtol * largest) return;
-      throw new Error(`${way} at ${Object.is(point, -0) ? '-0' : point} is ${got} where ${wanted} is expected`);
-    });
+    for (const [i, exact] of expected(name, order).entries())
+      checkEntry(data[i]!, exact, dtype, () => `${way} at ${showPoint(points[i]!)}`);
   }
   if (bent !== null) await checkBent(name, bent);
 }
@@ -89,9 +59,9 @@ async function check(f: Unary, name: string, dtype: 'float32' | 'float64'): Prom
  */
 async function checkBent(name: string, result: Tensor): Promise<void> {
   const { data } = await arrayOf(result);
-  const { rtol, atol } = tolerances.float64;
-  specialPoints.forEach((point, i) => {
-    const [y, slope, curve] = [0, 1, 2].map((order) => expected.get(`${name} ${order}`)![i]!);
+  const { rtol, atol } = specialTolerances.float64;
+  points.forEach((point, i) => {
+    const [y, slope, curve] = [0, 1, 2].map((order) => expected(name, order)[i]!);
     if (![y, slope, curve].every(Number.isFinite)) return;
     const [a, b] = [slope! ** 2, y! * curve!];
     if (Math.abs(data[i]! - (a + b)) <= rtol * (a + Math.abs(b)) + atol || data[i] === a + b) return;
@@ -100,7 +70,7 @@ async function checkBent(name: string, result: Tensor): Promise<void> {
 }
 
 export function specialPointCases(target: Target): ConformanceCase[] {
-  return [...new Set(lines.slice(1).map(([name]) => name))].flatMap((name) => {
+  return names.flatMap((name) => {
     const f = withOptions[name] ?? (pg as unknown as Readonly<Record<string, Unary>>)[name]!;
     return (['float32', 'float64'] as const)
       .filter((dtype) => target.holds(dtype))

@@ -7,8 +7,6 @@ import { isOp, type Node } from './node.ts';
 import { graph, type KnownRange } from './state.ts';
 
 const ranges = new WeakMap<Node, KnownRange>();
-/** For movements of a leaf without a known range the leaf, while a compiled function is recorded: a later call may give one that has a range. */
-const origins = new WeakMap<Node, Node>();
 
 /** Most elements that are looked at: half a millisecond, for bigints three times that. */
 const mostElements = 2 ** 18;
@@ -31,7 +29,6 @@ export function noteRange(leaf: Node, data: TypedArray): void {
 export function shareRange(view: Node, x: Node): void {
   const range = ranges.get(x);
   if (range !== undefined) ranges.set(view, range);
-  else if (graph.observer !== undefined && isInteger(x.dtype)) origins.set(view, origins.get(x) ?? x);
 }
 
 /** The value of a node of integers is about to be stored, and its sources forgotten: what they tell of it is kept. */
@@ -56,24 +53,21 @@ export function rangeOf(node: Node): KnownRange | null {
       ranges.set(at, [value, value]);
       continue;
     }
-    const source = unmoved(at);
-    if (source === null) return null;
+    const isWider = isOp(at, 'cast') && isInteger(at.dtype) && dtypeInfo[at.dtype].bytes >= 4;
+    if (!isWider && !isOp(at, 'reshape') && !isOp(at, 'permute') && !isOp(at, 'expand')) return null;
+    const source = at.src[0];
+    if (source === undefined) return null;
     at = source;
   }
 }
 
-/** The source of a node that has all its integers: it is moved, or cast to a dtype that holds them. Null if there is none. */
-function unmoved(node: Node): Node | null {
-  const isWider = isOp(node, 'cast') && isInteger(node.dtype) && dtypeInfo[node.dtype].bytes >= 4;
-  if (!isWider && !isOp(node, 'reshape') && !isOp(node, 'permute') && !isOp(node, 'expand')) return null;
-  return node.src[0] ?? null;
-}
-
-/** The node whose integers a node has. */
-function originOf(node: Node): Node {
-  let at = node;
-  for (let source = unmoved(at); source !== null; source = unmoved(at)) at = source;
-  return origins.get(at) ?? at;
+/**
+ * Gives integers of which nothing is known a range without ends. A compiled function that is recorded with them is told by it what is asked of them, for a later
+ * call may give some that have ends.
+ */
+export function watchRange(leaf: Node): void {
+  if (isInteger(leaf.dtype) && !ranges.has(leaf))
+    ranges.set(leaf, [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]);
 }
 
 /** Throws where the host knows that integers of a tensor are not from `least` to `most`, nor `besides`; `wrong` makes the error. */
@@ -85,6 +79,7 @@ export function checkKnown(
   besides: number = least,
 ): void {
   const range = rangeOf(node);
-  if (range !== null) for (const end of range) if ((end < least || end > most) && end !== besides) throw wrong(end);
-  graph.observer?.within(originOf(node), range, Math.min(least, besides), Math.max(most, besides));
+  if (range === null) return;
+  for (const end of range) if ((end < least || end > most) && end !== besides && Number.isFinite(end)) throw wrong(end);
+  graph.observer?.within(range, Math.min(least, besides), Math.max(most, besides));
 }

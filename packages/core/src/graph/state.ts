@@ -65,7 +65,7 @@ export interface RunningOnPlaceholders {
   checkAssign(handle: TrackedHandle, value: Node): void;
 }
 
-/** The least and the greatest of the integers in a tensor (known-range.ts). A tensor and its views share one object. */
+/** The least and the greatest of the integers in a tensor (known-range.ts); infinite where they are not known. A tensor and its views share one object. */
 export type KnownRange = readonly [least: number, greatest: number];
 
 /** Receives the events of a compiled function that is being recorded (replay/). */
@@ -87,8 +87,8 @@ export interface Observer {
   value(read: () => unknown, value: unknown): void;
   /** `hostEffect` was called. */
   effect(run: () => void, undo: (() => void) | undefined): void;
-  /** The integers of a node must lie from `least` to `most` where the host knows their range; null: it does not in this call. */
-  within(origin: Node, range: KnownRange | null, least: number, most: number): void;
+  /** Integers were checked to lie from `least` to `most`, as far as the host knows theirs. */
+  within(range: KnownRange, least: number, most: number): void;
   /** A buffer is allocated. */
   alloc(buffer: StorageBuffer): void;
   /** A plan is about to run for a captured subgraph: the `CapturedGraph` of planner/capture/captured-graph.ts. */

@@ -4,7 +4,7 @@
  */
 import type { Binding, Command, IEngine } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
-import { rangeOf } from '../graph/known-range.ts';
+import { rangeOf, watchRange } from '../graph/known-range.ts';
 import { type KnownRange, type Observer, graph } from '../graph/state.ts';
 import type { Node, StorageBuffer, TrackedHandle } from '../graph/node.ts';
 import { bufferNode } from '../graph/primitives.ts';
@@ -187,6 +187,7 @@ export class Observation extends Watch implements Observer {
       written: false,
     };
     this.#inputs.push(input);
+    watchRange(node);
     this.#byNode.set(node, input);
     if (first === undefined) this.#slots.add(buffer, { slot, base: offset });
   }
@@ -260,9 +261,9 @@ export class Observation extends Watch implements Observer {
     this.#effects.push({ run, undo });
   }
 
-  within(origin: Node, range: KnownRange | null, least: number, most: number): void {
+  within(range: KnownRange, least: number, most: number): void {
     for (const input of this.#inputs) {
-      if (range === null ? input.node !== origin : rangeOf(input.node) !== range) continue;
+      if (rangeOf(input.node) !== range) continue;
       const [low, high] = input.limits ?? [least, most];
       input.limits = [Math.max(low, least), Math.min(high, most)];
     }

@@ -149,6 +149,9 @@ export interface CreationOptions<D extends DType = DType> {
 /** Which axes an operation works along: one, several, or options with `keepDims`. */
 export type AxisArgument = number | readonly number[] | AxisOptions;
 
+/** One axis or several, by themselves or in options. */
+export type AxesArgument = number | readonly number[] | { readonly axis?: number | readonly number[] | undefined };
+
 export interface AxisOptions {
   /** One axis or several, negative ones counted from the end; all axes if left out. */
   readonly axis?: number | readonly number[] | undefined;

@@ -8,7 +8,7 @@ import { graph } from '../../graph/state.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
 import { cosPrimitive } from '../../primitives/elementary.ts';
-import { checkCount, checkShape, mostOnHost, normalizeAxis } from '@polygrad/compiler/shape/axes';
+import { checkCount, checkShape, mostOnHost, normalizeAxis, optionsOf } from '@polygrad/compiler/shape/axes';
 import { type DType, isInteger, isSmallFloat } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { normalize } from '@polygrad/compiler/shape/host';
@@ -196,7 +196,7 @@ function randomOrder(n: number, k0: number, k1: number): Int32Array {
  * The order is worked out on the host (Fisher and Yates), the same for a key everywhere.
  *
  * @param of a number n up to 2^27, or a tensor
- * @param options key, axis (0) for tensors
+ * @param options an axis, or key, axis (0) for tensors
  * @returns int32 [n], or the shape of the tensor
  * @throws ArgumentError for a bad length, and without a key inside vmap; ShapeError for an axis that is not there
  *
@@ -205,20 +205,21 @@ function randomOrder(n: number, k0: number, k1: number): Int32Array {
  */
 export function permutation(
   of: number | Tensor,
-  options: { readonly key?: RandomKey | number; readonly axis?: number } = {},
+  options: number | { readonly key?: RandomKey | number; readonly axis?: number } = {},
 ): Tensor {
-  checkNames('permutation', options, 'key axis');
+  const chosen = optionsOf(options);
+  checkNames('permutation', chosen, 'key axis');
   return compose('permutation', () => {
-    const axis = typeof of === 'number' ? 0 : normalizeAxis('permutation', options.axis ?? 0, nodeOf(of).shape.length);
+    const axis = typeof of === 'number' ? 0 : normalizeAxis('permutation', chosen.axis ?? 0, nodeOf(of).shape.length);
     const n = typeof of === 'number' ? of : of.shape[axis]!;
     checkCount('permutation', 'length', n, 0, mostOnHost);
-    if (options.key === undefined && graph.placeholders !== null) {
+    if (chosen.key === undefined && graph.placeholders !== null) {
       throw new ArgumentError(
         'permutation',
         'no key inside vmap: the order is worked out once, on the host; give { key } to use one order for all examples, or take argSort() of rand([n]) for one each',
       );
     }
-    const key = resolveKey(options.key);
+    const key = resolveKey(chosen.key);
     const order = randomOrder(n, key[0] | 0, key[1] | 0);
     const indices = wrap(uploadNode(order, [n], 'int32'));
     return typeof of === 'number' ? indices : take(of, indices, axis);

@@ -9,7 +9,7 @@ import * as p from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
 import { log1pPrimitive } from '../../primitives/elementary.ts';
-import { checkShape, readAxis } from '@polygrad/compiler/shape/axes';
+import { checkShape, optionsOf, readAxis } from '@polygrad/compiler/shape/axes';
 import type { DType } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { checkNames, shown } from '@polygrad/compiler/shape/options';
@@ -99,17 +99,18 @@ function readLine(op: string, x: TensorLike, options: number | { readonly axis?:
  * NaN or Infinity, the position is -1. Source: JAX `random.categorical`.
  *
  * @param logits unnormalised logarithms of probabilities; a mask by the dtype's lowest number counts as -Infinity
- * @param options axis (-1), temperature (1), key
+ * @param options an axis, or axis (-1), temperature (1), key
  * @returns int32, the shape of the logits without the axis
  * @throws ArgumentError for a temperature below 0; ShapeError where there is nothing to choose from
  *
  * @example
  * categorical(tensor([[-Infinity, 0, -Infinity], [0, -Infinity, -Infinity]])); // [1, 0]
  */
-export function categorical(logits: TensorLike, options: CategoricalOptions = {}): Tensor {
+export function categorical(logits: TensorLike, options: number | CategoricalOptions = {}): Tensor {
+  const chosen = optionsOf(options);
   return compose('categorical', () => {
-    const { node, axis, wide } = readLine('categorical', logits, options, 'axis temperature# key');
-    const { temperature = 1, key } = options;
+    const { node, axis, wide } = readLine('categorical', logits, chosen, 'axis temperature# key');
+    const { temperature = 1, key } = chosen;
     if (!(temperature >= 0 && Number.isFinite(temperature)))
       throw new ArgumentError('categorical', say`bad temperature: ${temperature}; must be a finite number from 0`);
     const bound = node.dtype === 'float16' ? -32752 : -1.7e38;

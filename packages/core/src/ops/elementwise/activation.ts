@@ -9,7 +9,7 @@ import { makeNode } from '../../graph/primitives.ts';
 import type { UnaryOperation } from '../../graph/definition.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
 import { ceilPrimitive, roundPrimitive, truncPrimitive } from '../../primitives/elementary.ts';
-import { normalizeAxis } from '@polygrad/compiler/shape/axes';
+import { normalizeAxis, optionsOf } from '@polygrad/compiler/shape/axes';
 import { isFloat } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { checkNames, shown } from '@polygrad/compiler/shape/options';
@@ -387,18 +387,19 @@ export function mish(x: TensorLike): Tensor {
 /**
  * The first half of an axis times the sigmoid of the second. Source: PyTorch `glu`.
  *
- * @param options axis (-1)
+ * @param options an axis, or { axis }; -1
  * @returns the shape of x with the axis half as long
  * @throws ShapeError unless the size of the axis is even
  *
  * @example
  * glu(tensor([3, 0])); // [1.5]
  */
-export function glu(x: Tensor, options: { readonly axis?: number } = {}): Tensor {
-  checkNames('glu', options, 'axis');
+export function glu(x: Tensor, options: number | { readonly axis?: number } = {}): Tensor {
+  const chosen = optionsOf(options);
+  checkNames('glu', chosen, 'axis');
   return activation('glu', x, (t) => {
     const { shape } = t;
-    const axis = normalizeAxis('glu', options.axis ?? -1, shape.length);
+    const axis = normalizeAxis('glu', chosen.axis ?? -1, shape.length);
     const half = shape[axis]! / 2;
     if (!Number.isInteger(half)) {
       throw new ShapeError(

@@ -4,6 +4,7 @@
  * Indices are as in indexing.ts: integers, negative ones from the end; outside, those from the host throw, and computed ones are moved to the nearest end.
  * Where places repeat, the last update wins unless updates are combined. Gradients flow to x and to the updates.
  */
+import { optionsOf } from '@polygrad/compiler/shape/axes';
 import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
@@ -116,7 +117,7 @@ function combined({ base, places, updates }: Flat, kind: Combination, self: Node
  * @param indices integers of the rank of x, sizes other than the axis not larger than those of x
  * @param updates tensor of the shape of the indices and the dtype of x, or a number
  * @param reduce 'sum', 'prod', 'mean' (floats), 'max' or 'min'
- * @param options axis (-1), includeSelf (true)
+ * @param options an axis, or axis (-1), includeSelf (true)
  * @returns a new tensor of the shape of x
  * @throws ArgumentError for an unknown reduction; ShapeError, DTypeError where arguments do not fit
  *
@@ -128,17 +129,18 @@ export function scatterReduce(
   indices: IndexLike,
   updates: Tensor | number,
   reduce: ScatterReduction,
-  options: ScatterReduceOptions = {},
+  options: number | ScatterReduceOptions = {},
 ): Tensor {
-  checkNames('scatterReduce', options, 'axis includeSelf?');
+  const chosen = optionsOf(options);
+  checkNames('scatterReduce', chosen, 'axis includeSelf?');
   return compose('scatterReduce', () => {
-    const { includeSelf = true } = options;
+    const { includeSelf = true } = chosen;
     if (typeof reduce !== 'string' || !Object.hasOwn(combinations, reduce))
       throw new ArgumentError(
         'scatterReduce',
         say`unknown reduction: ${shown(reduce)}; must be sum, prod, mean, max or min`,
       );
-    const which = axisOf('scatterReduce', options.axis, -1, nodeOf(x).shape.length);
+    const which = axisOf('scatterReduce', chosen.axis, -1, nodeOf(x).shape.length);
     const flat = flattened('scatterReduce', x, indices, updates, which);
     const { node, base, places } = flat;
     if (node.dtype === 'bool' || (reduce === 'mean' && !isFloat(node.dtype)))

@@ -89,7 +89,7 @@ function classLoss(
   const mask = isTarget(logs, target, axis);
   const zero = p.like(logs, 0);
   const weight = options.weight === undefined ? null : alongClasses(op, options.weight, logs, axis);
-  const weighted = weight === null ? logs : nodeOf(weightedBy(wrap(weight), wrap(logs)));
+  const weighted = weight === null ? logs : weightedBy(weight, logs);
   let losses = p.neg(p.reduce(p.where(mask, weighted, zero), 'sum', [axis]));
   if (smoothing !== 0) {
     const spread = p.mul(p.neg(p.reduce(weighted, 'sum', [axis])), p.like(logs, smoothing / classes));
@@ -179,7 +179,7 @@ export function crossEntropy(logits: Tensor, target: Tensor, options: CrossEntro
       if (smoothing !== 0) chance = add(mul(chance, 1 - smoothing), smoothing / node.shape[axis]!);
       if (options.weight !== undefined)
         chance = mul(chance, wrap(alongClasses('crossEntropy', options.weight, node, axis)));
-      return finish('crossEntropy', neg(sum(weightedBy(chance, logs), axis)), options.reduction);
+      return finish('crossEntropy', neg(sum(wrap(weightedBy(nodeOf(chance), nodeOf(logs))), axis)), options.reduction);
     }),
   );
 }

@@ -7,11 +7,11 @@ import { sameShape, sizeOf } from '@polygrad/compiler/shape/view';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
-import { wrap } from '../../tensor/handle.ts';
+import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperands } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
 import { add, div, mul, neg, sub } from '../elementwise/arithmetic.ts';
-import { equal, isInf, less, logicalAnd } from '../elementwise/logic.ts';
+import { less } from '../elementwise/logic.ts';
 import { inFloat32, where } from '../elementwise/recording.ts';
 import { exp, log1p } from '../elementwise/transcendental.ts';
 import { sum } from '../reduction/reduction.ts';
@@ -67,8 +67,10 @@ export function between(
 }
 
 /** weight * x, and 0 where the weight is 0 and x infinite: what has no weight does not count. There its slope by the weight is 0. */
-export function weighted(weight: Tensor, x: Tensor): Tensor {
-  return mul(weight, where(logicalAnd(equal(weight, 0), isInf(x)), 0, x));
+export function weighted(weight: Node, x: Node): Node {
+  const infinite = p.eq(p.unary('abs', x), p.like(x, Number.POSITIVE_INFINITY));
+  const nothing = p.binary('and', p.eq(weight, p.like(weight, 0)), infinite);
+  return p.mul(weight, p.where(nothing, p.like(x, 0), x));
 }
 
 /**
@@ -80,7 +82,7 @@ export function logitLoss(x: Tensor, y: Tensor, positive?: Tensor): Tensor {
   const negative = less(x, 0);
   const own = positive === undefined ? y : mul(positive, y);
   const other = sub(1, y);
-  const line = weighted(where(negative, own, other), where(negative, neg(x), x));
+  const line = wrap(weighted(nodeOf(where(negative, own, other)), nodeOf(where(negative, neg(x), x))));
   const rest = log1p(exp(where(negative, x, neg(x))));
   return add(line, positive === undefined ? rest : mul(add(other, own), rest));
 }

@@ -182,7 +182,9 @@ export function klDiv(
       broadcastShapes('klDiv', x.shape, y.shape);
       const distance = where(logicalAnd(equal(x, y), isInf(x)), 0, sub(y, x));
       // What has probability 0 does not count, whatever its logarithm is.
-      const losses = options.logTarget ? weighted(exp(y), distance) : sub(xlogy(y, y), weighted(y, x));
+      const losses = options.logTarget
+        ? wrap(weighted(nodeOf(exp(y)), nodeOf(distance)))
+        : sub(xlogy(y, y), wrap(weighted(nodeOf(y), nodeOf(x))));
       if (options.reduction === 'batchMean') return div(sum(losses), x.shape[0] ?? 1);
       return finish('klDiv', losses, options.reduction);
     }),

@@ -113,7 +113,7 @@ export function poissonNllLoss(prediction: Tensor, target: Tensor, options: Pois
     // What is neither counted nor expected costs nothing. An infinite rate costs all, also beside an infinite logarithm.
     const logs = (options.logInput ?? true) ? x : log(add(x, eps));
     const rate = (options.logInput ?? true) ? exp(x) : x;
-    const credit = weighted(y, logs);
+    const credit = wrap(weighted(nodeOf(y), nodeOf(logs)));
     const all = Number.POSITIVE_INFINITY;
     const losses = sub(rate, where(logicalAnd(equal(rate, all), equal(credit, all)), 0, credit));
     if (!options.full) return finish(op, losses, options.reduction);

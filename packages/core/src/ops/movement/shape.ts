@@ -11,10 +11,12 @@ import {
   checkCount,
   checkList,
   checkShape,
+  givenAxes,
   mostAxes,
   mostOnHost,
   normalizeAxes,
   normalizeAxis,
+  optionsOf,
   resolveShape,
 } from '@polygrad/compiler/shape/axes';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
@@ -23,7 +25,7 @@ import { isList, say, shownList } from '@polygrad/compiler/shape/shown';
 import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { broadcastsTo } from '@polygrad/compiler/shape/broadcast';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
-import type { Tensor } from '../../tensor/types.ts';
+import type { AxesArgument, Tensor } from '../../tensor/types.ts';
 import { indexNode } from '../indexing/index-argument.ts';
 
 /**
@@ -171,23 +173,25 @@ export function moveAxis(x: Tensor, from: number | readonly number[], to: number
 /**
  * Without axes of size 1: all of them, or those named. Source: Array API `squeeze`.
  *
+ * @param axis one axis or several, or { axis }
  * @throws ShapeError if a named axis has another size
  *
  * @example
  * squeeze(zeros([1, 3, 1])).shape; // [3]
  */
-export function squeeze(x: Tensor, axis?: number | readonly number[]): Tensor {
+export function squeeze(x: Tensor, axis?: AxesArgument): Tensor {
   beginOp('squeeze');
+  const named = givenAxes('squeeze', axis);
   const node = nodeOf(x);
   const { shape } = node;
-  if (axis === undefined)
+  if (named === undefined)
     return wrap(
       p.reshape(
         node,
         shape.filter((n) => n !== 1),
       ),
     );
-  const axes = normalizeAxes('squeeze', axis, shape.length);
+  const axes = normalizeAxes('squeeze', named, shape.length);
   for (const at of axes) {
     if (shape[at] !== 1)
       throw new ShapeError(
@@ -207,17 +211,18 @@ export function squeeze(x: Tensor, axis?: number | readonly number[]): Tensor {
 /**
  * With an axis of size 1 put in, or several. Source: Array API `expand_dims`.
  *
- * @param axis position in the result
+ * @param axis position in the result, or several, or { axis }
  *
  * @example
  * unsqueeze(zeros([3]), 0).shape; // [1, 3]
  */
-export function unsqueeze(x: Tensor, axis: number | readonly number[]): Tensor {
+export function unsqueeze(x: Tensor, axis: AxesArgument): Tensor {
   beginOp('unsqueeze');
+  const named = givenAxes('unsqueeze', axis);
   const node = nodeOf(x);
-  if (typeof axis !== 'number') checkList('unsqueeze', 'axes', axis, '[0, 1]');
-  const count = typeof axis === 'number' ? 1 : axis.length;
-  return wrap(p.insertAxes(node, normalizeAxes('unsqueeze', axis, node.shape.length + count)));
+  if (typeof named !== 'number') checkList('unsqueeze', 'axes', named, '[0, 1]');
+  const count = typeof named === 'number' ? 1 : named!.length;
+  return wrap(p.insertAxes(node, normalizeAxes('unsqueeze', named, node.shape.length + count)));
 }
 
 /**
@@ -323,7 +328,7 @@ export function repeat(x: Tensor, repeats: readonly number[]): Tensor {
  * Every element repeated in place. Source: Array API `repeat`, PyTorch `repeat_interleave`.
  *
  * @param count how often; or how often each position of the axis
- * @param options axis; without it x is flattened first
+ * @param options an axis, or { axis }; without it x is flattened first
  * @throws ArgumentError for counts that are no non-negative integers, or not one per position
  *
  * @example
@@ -332,14 +337,15 @@ export function repeat(x: Tensor, repeats: readonly number[]): Tensor {
 export function repeatInterleave(
   x: Tensor,
   count: number | readonly number[],
-  options: { readonly axis?: number } = {},
+  options: number | { readonly axis?: number } = {},
 ): Tensor {
-  checkNames('repeatInterleave', options, 'axis');
-  if (typeof count !== 'number') return compose('repeatInterleave', () => repeatEach(x, count, options.axis));
+  const chosen = optionsOf(options);
+  checkNames('repeatInterleave', chosen, 'axis');
+  if (typeof count !== 'number') return compose('repeatInterleave', () => repeatEach(x, count, chosen.axis));
   beginOp('repeatInterleave');
   let node = nodeOf(x);
-  if (options.axis === undefined) node = p.reshape(node, [sizeOf(node.shape)]);
-  const axis = normalizeAxis('repeatInterleave', options.axis ?? 0, node.shape.length);
+  if (chosen.axis === undefined) node = p.reshape(node, [sizeOf(node.shape)]);
+  const axis = normalizeAxis('repeatInterleave', chosen.axis ?? 0, node.shape.length);
   if (!Number.isInteger(count) || count < 0)
     throw new ArgumentError('repeatInterleave', say`bad count: ${count}; must be a non-negative integer`);
   const { shape } = node;

@@ -9,6 +9,7 @@ import {
   checkCount,
   checkList,
   checkShape,
+  givenAxes,
   mostParts,
   normalizeAxes,
   normalizeAxis,
@@ -21,7 +22,7 @@ import { checkWeak } from '@polygrad/compiler/shape/promotion';
 import { say } from '@polygrad/compiler/shape/shown';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
-import type { Tensor } from '../../tensor/types.ts';
+import type { AxesArgument, Tensor } from '../../tensor/types.ts';
 import { extended, type FilledFrom } from './around.ts';
 import { axisOf, type JoinAxis } from './joining.ts';
 
@@ -112,33 +113,36 @@ export function select(x: Tensor, axis: number, index: number): Tensor {
 /**
  * The order along axes reversed; along all if none are named. Source: Array API `flip`.
  *
+ * @param axis one axis or several, or { axis }
+ *
  * @example
  * flip(tensor([1, 2, 3])); // [3, 2, 1]
  */
-export function flip(x: Tensor, axis?: number | readonly number[]): Tensor {
+export function flip(x: Tensor, axis?: AxesArgument): Tensor {
   beginOp('flip');
   const node = nodeOf(x);
-  return wrap(p.flip(node, normalizeAxes('flip', axis, node.shape.length)));
+  return wrap(p.flip(node, normalizeAxes('flip', givenAxes('flip', axis), node.shape.length)));
 }
 
 /**
  * Elements moved along axes; what leaves at one end comes in at the other. Source: Array API `roll`.
  *
  * @param shift places, per axis where several are named
- * @param axis one or several; without it the tensor is rolled as one row
+ * @param axis one axis or several, or { axis }; without it the tensor is rolled as one row
  *
  * @example
  * roll(tensor([1, 2, 3]), 1); // [3, 1, 2]
  */
-export function roll(x: Tensor, shift: number | readonly number[], axis?: number | readonly number[]): Tensor {
+export function roll(x: Tensor, shift: number | readonly number[], axis?: AxesArgument): Tensor {
   beginOp('roll');
+  const chosen = givenAxes('roll', axis);
   let node = nodeOf(x);
   const { shape } = node;
-  if (axis === undefined) node = p.reshape(node, [shape.reduce((a, b) => a * b, 1)]);
+  if (chosen === undefined) node = p.reshape(node, [shape.reduce((a, b) => a * b, 1)]);
   if (typeof shift !== 'number') checkList('roll', 'shift', shift, '[1, 2]');
-  const named = axis === undefined ? [] : typeof axis === 'number' ? [axis] : axis;
+  const named = chosen === undefined ? [] : typeof chosen === 'number' ? [chosen] : chosen;
   checkList('roll', 'axes', named, '[0, 1]');
-  const axes = axis === undefined ? [0] : named.map((a) => normalizeAxis('roll', a, shape.length));
+  const axes = chosen === undefined ? [0] : named.map((a) => normalizeAxis('roll', a, shape.length));
   const shifts = typeof shift === 'number' ? axes.map(() => shift) : shift;
   if (shifts.length !== axes.length)
     throw new ArgumentError(

@@ -16,7 +16,7 @@ import { exp } from '../elementwise/transcendental.ts';
 import { less } from '../elementwise/logic.ts';
 import { floatPair, inFloat32, where, widened } from '../elementwise/recording.ts';
 import { expand, unsqueeze } from '../movement/shape.ts';
-import { readAxis } from '@polygrad/compiler/shape/axes';
+import { optionsOf, readAxis } from '@polygrad/compiler/shape/axes';
 import { norm, sum } from '../reduction/reduction.ts';
 
 /** Axis of the components where none is named: 1, as PyTorch has it, and the only one of a vector. */
@@ -46,20 +46,21 @@ export interface NormalizeOptions {
 /**
  * Vectors divided by their lengths: x / max(norm(x), eps). Source: PyTorch `torch.nn.functional.normalize`.
  *
- * @param options p (2), axis (1, or 0 for a vector), eps (1e-12)
+ * @param options an axis, or p (2), axis (1, or 0 for a vector), eps (1e-12)
  * @returns the shape of x
  * @throws ShapeError for axes out of range, ArgumentError for bad orders
  *
  * @example
  * normalize(tensor([3, 4])); // [0.6, 0.8]
  */
-export function normalize(x: Tensor, options: NormalizeOptions = {}): Tensor {
-  checkNames('normalize', options, 'p# axis eps#');
+export function normalize(x: Tensor, options: number | NormalizeOptions = {}): Tensor {
+  const chosen = optionsOf(options);
+  checkNames('normalize', chosen, 'p# axis eps#');
   return compose('normalize', () =>
     inFloat32([wrap(floatOperand(x))], (t: Tensor) => {
-      const axis = readAxis('normalize', options.axis, usual(t), t.ndim);
+      const axis = readAxis('normalize', chosen.axis, usual(t), t.ndim);
       const over = t.ndim === 0 ? [] : [axis];
-      return div(t, atLeast(norm(t, { axis: over, p: options.p ?? 2, keepDims: true }), options.eps ?? 1e-12));
+      return div(t, atLeast(norm(t, { axis: over, p: chosen.p ?? 2, keepDims: true }), chosen.eps ?? 1e-12));
     }),
   );
 }
@@ -69,7 +70,7 @@ export function normalize(x: Tensor, options: NormalizeOptions = {}): Tensor {
  * PyTorch `torch.nn.functional.cosine_similarity`.
  *
  * @param a, b shapes that broadcast
- * @param options axis (1 of the broadcast shape, or 0 for vectors), eps (1e-8)
+ * @param options an axis, or axis (1 of the broadcast shape, or 0 for vectors), eps (1e-8)
  * @returns the broadcast shape without the axis
  *
  * @example
@@ -78,17 +79,18 @@ export function normalize(x: Tensor, options: NormalizeOptions = {}): Tensor {
 export function cosineSimilarity(
   a: Tensor,
   b: Tensor,
-  options: { readonly axis?: number; readonly eps?: number } = {},
+  options: number | { readonly axis?: number; readonly eps?: number } = {},
 ): Tensor {
-  checkNames('cosineSimilarity', options, 'axis eps#');
+  const chosen = optionsOf(options);
+  checkNames('cosineSimilarity', chosen, 'axis eps#');
   return compose('cosineSimilarity', () =>
     inFloat32(floatPair(a, b), (x: Tensor, y: Tensor) => {
       const shape = broadcastShapes('cosineSimilarity', x.shape, y.shape);
       const rank = shape.length;
       if (rank === 0)
         throw new ShapeError('cosineSimilarity', 'no vectors: both are scalars; need at least one axis', [[], []]);
-      const axis = readAxis('cosineSimilarity', options.axis, rank > 1 ? 1 : 0, rank);
-      const eps = options.eps ?? 1e-8;
+      const axis = readAxis('cosineSimilarity', chosen.axis, rank > 1 ? 1 : 0, rank);
+      const eps = chosen.eps ?? 1e-8;
       const parts = [x, y].map((t: Tensor) => {
         const lead = rank - t.ndim;
         const full =
