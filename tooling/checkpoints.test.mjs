@@ -317,6 +317,9 @@ describe('files of models', () => {
       rest: { format: 'pt', author: 'someone' },
     });
     const other = made();
+    await expect(loadModel(path, other.model)).rejects.toThrow(
+      '[loadModel] bad options: a Sequential; must be an object, known are model, optimizer,',
+    );
     await loadModel(path, { model: other.model });
     expect(await hostState(other.model.stateDict())).toEqual(await hostState(parts.model.stateDict()));
   });

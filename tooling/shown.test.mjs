@@ -60,7 +60,7 @@ const plain = new Set(
     'isUniform randomGroups randomKey seed setRandomState splitKey toTensor traceOrigins unprotect valueAndGrad valueAndGradBy verifyGraph holdFlushes lossGradients vjp vmap warmup whileLoop checkFields checkNames numberFrom oneOf',
     'findRuns isGather lanesOfPart pickColumn refuseNames showAs showCaps showEngine showKernel shown BASE_OPS computesAll computesIn highOf idOf interpret evaluateNest linearOf lowOf printLoopKernel',
     'printNode printProgram printTransforms findRareSides operandsOf unrollFactor sameCode verifyLoopKernel verifyProgram verifyShared castCases comparePrograms everyNth groupCases operationCases',
-    'programDifference runProgramCases threadCases withoutDenormals wrongCalls encodeIdx encodeSafetensors isDataError',
+    'programDifference runProgramCases threadCases withoutDenormals wrongCalls encodeIdx encodeNpy encodeNpz encodeSafetensors encodeTorch isDataError',
     'forwardWithIndices removeSpectralNorm removeWeightNorm spectralNorm weightNorm ctcLoss forwardHook forwardPreHook clipGradNorms chainedRates cosineRestarts',
     'cyclicMomentum oneCycleMomentum cyclicRate heldRate linearRate sequentialRates layerRates',
     'pixelStatistics readWhole sha256 verifySha256 accuracy buffer clipGradNorm clipGradValue constantInit constantRate',
@@ -80,7 +80,7 @@ const plain = new Set(
 /** Plain data of the user's size: arrays by name, which programs read. */
 const data_ = new Set(
   [
-    'decodeCheckpoint decodeSafetensors hostState parseIdx readIdxHeader',
+    'decodeCheckpoint decodeNpy decodeNpz decodeSafetensors decodeTorch hostState parseIdx readIdxHeader',
     'decodeImage resizeImage trainBpe CharTokenizer Normalizer fitNormalizer FeatureEncoder fitFeatures',
   ].flatMap((names) => names.split(' ')),
 );

@@ -1,5 +1,5 @@
 /** Engines that compute wrongly, and what is required: what is used, what is kept, what is told. */
-import { EngineMissingError, memoryStore, type Probe, type TuningStore } from '@polygrad/core/engine';
+import { CompileError, EngineMissingError, memoryStore, type Probe, type TuningStore } from '@polygrad/core/engine';
 import { createReferenceEngine, createWrongEngine } from '@polygrad/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Found, detect as search } from './detect.ts';
@@ -38,6 +38,28 @@ describe('an engine that computes wrongly', () => {
       /^\[autoDetectAndConfigureGpu\] the engine 'webgpu' computes wrongly and is not used \(the webgpu device, driver Mesa 1\): element .*; install another version of its driver$/,
     );
     expect(said.slice(1)).toHaveLength(2);
+  });
+
+  it('for it refuses a program is told in a line, without the program', async () => {
+    const refusing = fake(
+      'webgpu',
+      { score: 50 },
+      {
+        create: () => {
+          const engine = createReferenceEngine({ name: 'webgpu', simt: true });
+          const compile: typeof engine.compile = () => {
+            throw new CompileError('webgpu', 'product', 'no space left', 'KERNEL\n  LOOP\n  ENDLOOP');
+          };
+          return { ...engine, compile };
+        },
+      },
+    );
+    const said: string[] = [];
+    const { report } = await detect({ log: (text) => said.push(text) }, [packaged(refusing), cpu]);
+    expect(said[0]).toMatch(
+      /the engine 'webgpu' failed its self-test and is not used \(.*\): \[webgpu\] kernel 'product' cannot be compiled: no space left \(and 3 more lines, in the report\); install another version of its driver$/,
+    );
+    expect(report[1]?.reason).toContain('ENDLOOP');
   });
 
   it('is told on the console unless nobody is to hear it', async () => {

@@ -73,7 +73,11 @@ function judgeProof({ options: { log } }: Search, r: Row, { wrong, dtypes }: Pro
   r.create = null;
   [r.verdict, r.reason] = ['wrong answers', wrong];
   const driver = r.driver === null ? '' : `, driver ${r.driver}`;
-  const text = `[${op}] the engine '${r.name}' computes wrongly and is not used (${r.device}${driver}): ${wrong}; install another version of its driver`;
+  // What an error says may end in a program of a hundred lines, which the report has.
+  const [first, ...more] = wrong.split('\n');
+  const what = wrong.startsWith('[') ? 'failed its self-test' : 'computes wrongly';
+  const said = more.length === 0 ? first : `${first} (and ${more.length} more lines, in the report)`;
+  const text = `[${op}] the engine '${r.name}' ${what} and is not used (${r.device}${driver}): ${said}; install another version of its driver`;
   if (log === undefined) console.warn(text);
   else log?.(text);
   return false;

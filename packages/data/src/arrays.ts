@@ -188,3 +188,13 @@ export function swapBytes(bytes: Uint8Array, elementBytes: number): void {
     }
   }
 }
+
+/** The elements of an array as files hold them: the least significant byte first. A view where the machine does so too. */
+export function littleEndianBytes(array: HostArray): Uint8Array {
+  const { buffer, byteOffset, byteLength } = array.data;
+  const bytes = new Uint8Array(buffer, byteOffset, byteLength);
+  if (LITTLE_ENDIAN) return bytes;
+  const swapped = bytes.slice();
+  swapBytes(swapped, HOST_BYTES[array.dtype]);
+  return swapped;
+}

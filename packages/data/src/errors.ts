@@ -131,16 +131,23 @@ export function isPlain(value: unknown): value is object {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
+/** The name of the class that made an object, by its prototype alone; 'object' for plain ones. */
+function classOf(value: object): string {
+  if (isPlain(value)) return 'object';
+  const maker: unknown = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(value) as object, 'constructor')?.value;
+  const name: unknown = typeof maker === 'function' ? Object.getOwnPropertyDescriptor(maker, 'name')?.value : undefined;
+  return typeof name === 'string' && name !== '' ? name.slice(0, mostShown) : 'object';
+}
+
 /** A value as messages show it, texts in quotes, without calling any of its methods. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') return value.length > mostShown ? `'${value.slice(0, mostShown)}...'` : `'${value}'`;
   if (typeof value === 'object' && value !== null) {
     if (isTensor(value)) return 'a Tensor';
     const name = Object.prototype.toString.call(value).slice(8, -1);
-    if (name === 'Object') return 'an object';
-    return name === 'Array'
-      ? `a list of ${(value as unknown[]).length}`
-      : `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`;
+    if (name === 'Array') return `a list of ${(value as unknown[]).length}`;
+    const kind = name === 'Object' ? classOf(value) : name;
+    return `${/^[aeiou]/i.test(kind) ? 'an' : 'a'} ${kind}`;
   }
   return typeof value === 'symbol' || typeof value === 'function'
     ? `a ${typeof value}`

@@ -53,4 +53,8 @@ export { DataError, type DataErrorCode, isDataError } from './errors.ts';
 export { encodeIdx, type IdxDType, type IdxHeader, parseIdx, readIdxHeader } from './idx.ts';
 export { type ImageDataset, type ImageOptions, imageDataset, imageDatasetFromIdx, pixelStatistics } from './images.ts';
 export { shuffledIndices, RandomStream } from './random.ts';
+export { decodeNpy, decodeNpz, encodeNpy, encodeNpz } from './exchange/numpy.ts';
+export { decodeTorch, type TorchContent } from './exchange/torch.ts';
+export { encodeTorch } from './exchange/write-torch.ts';
+export type { NamedArrays } from './named-arrays.ts';
 export { decodeSafetensors, encodeSafetensors, type SafetensorsContent } from './safetensors.ts';

@@ -12,13 +12,14 @@ import {
   type HostArray,
   type HostDType,
   LITTLE_ENDIAN,
+  littleEndianBytes,
   sizeOf,
   swapBytes,
   viewHost,
-  wrongArray,
 } from './arrays.ts';
 import { DataError } from './errors.ts';
 import { repeatedName } from './json-keys.ts';
+import { type NamedArray, type NamedArrays, namedArrays } from './named-arrays.ts';
 import {
   headerLimit,
   metadataName,
@@ -40,55 +41,14 @@ export interface SafetensorsContent {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-interface Entry {
-  readonly name: string;
-  readonly array: HostArray;
-}
-
-function compare(a: Entry, b: Entry): number {
+function compare(a: NamedArray, b: NamedArray): number {
   const bySize = HOST_BYTES[b.array.dtype] - HOST_BYTES[a.array.dtype];
   if (bySize !== 0) return bySize;
   return a.name < b.name ? -1 : 1;
 }
 
-function littleEndianBytes(array: HostArray): Uint8Array {
-  const { buffer, byteOffset, byteLength } = array.data;
-  const bytes = new Uint8Array(buffer, byteOffset, byteLength);
-  if (LITTLE_ENDIAN) return bytes;
-  const swapped = bytes.slice();
-  swapBytes(swapped, HOST_BYTES[array.dtype]);
-  return swapped;
-}
-
 /** The given arrays in the order of the file, after asking whether it may hold them. */
-function entriesOf(tensors: unknown): Entry[] {
-  const fail = (code: 'argument' | 'mismatch', name: string, text: string): DataError =>
-    new DataError(code, name, `[safetensors] ${text}`);
-  if (typeof tensors !== 'object' || tensors === null || Array.isArray(tensors))
-    throw fail('argument', 'tensors', `tensors are ${shownValue(tensors)}; give a Map or an object of arrays by name`);
-  const given: [unknown, HostArray | undefined][] = tensors instanceof Map ? [...tensors] : Object.entries(tensors);
-  const entries = given.map(([name, array]): Entry => {
-    const wrong = wrongName(name);
-    if (wrong !== undefined) throw fail('argument', shownValue(name), wrong);
-    const label = name as string;
-    if (typeof array !== 'object' || array === null)
-      throw fail('argument', label, `'${label}' is ${shownValue(array)}; give { dtype, shape, data }`);
-    const { dtype, shape, data } = array;
-    const unfit = wrongArray(dtype, data);
-    if (unfit !== undefined) throw fail('argument', label, `'${label}': ${unfit}`);
-    const misshapen = wrongShape(shape, dtype);
-    if (misshapen !== undefined) throw fail('argument', label, `'${label}' ${misshapen}`);
-    const size = sizeOf(shape);
-    if (size !== data.length)
-      throw fail(
-        'mismatch',
-        label,
-        `'${label}': shape (${shape.join(', ')}) has ${size} elements, the data ${data.length}`,
-      );
-    return { name: label, array: { dtype, shape: [...shape], data } as HostArray };
-  });
-  return entries.sort(compare);
-}
+const entriesOf = (tensors: unknown): NamedArray[] => namedArrays('safetensors', tensors, wrongName).sort(compare);
 
 /**
  * The bytes of a safetensors file with the given arrays. Equal contents give equal bytes, whatever the order given. What
@@ -101,10 +61,7 @@ function entriesOf(tensors: unknown): Entry[] {
  * @example
  * const file = encodeSafetensors({ 'fc.bias': { dtype: 'float32', shape: [2], data: new Float32Array([1, 2]) } });
  */
-export function encodeSafetensors(
-  tensors: Readonly<Record<string, HostArray>> | ReadonlyMap<string, HostArray>,
-  metadata: Readonly<Record<string, string>> = {},
-): Uint8Array {
+export function encodeSafetensors(tensors: NamedArrays, metadata: Readonly<Record<string, string>> = {}): Uint8Array {
   const entries = entriesOf(tensors);
   const wrong = wrongMetadata(metadata);
   if (wrong !== undefined) throw new DataError('argument', metadataName, `[safetensors] ${wrong}`);
@@ -144,11 +101,6 @@ function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
-/** How a file of `torch.save` becomes one that is read here. */
-const CONVERSION =
-  'in Python, `from safetensors.torch import save_file` and ' +
-  "`save_file(torch.load('model.pt', map_location='cpu', weights_only=True), 'model.safetensors')`";
-
 /** A zip archive, or a pickle as `torch.save` wrote before 1.6: neither is the start of a header's length below the limit. */
 function isTorchFile([a, b, c, d]: Uint8Array): boolean {
   return (a === 0x50 && b === 0x4b && c === 3 && d === 4) || (a === 0x80 && b === 2 && c === 0x8a && d === 0x0a);
@@ -159,7 +111,10 @@ function readHeader(bytes: Uint8Array, source: string): { fields: Record<string,
     new DataError(code, source, `[safetensors] ${source} ${text}`);
   if (bytes.length < 8) throw fail('truncated', `is truncated: ${bytes.length} bytes, the header's length takes 8`);
   if (isTorchFile(bytes))
-    throw fail('format', `is no safetensors file, but what torch.save writes (.pt, .pth): ${CONVERSION}`);
+    throw fail(
+      'format',
+      `is no safetensors file, but what torch.save writes (.pt, .pth): give model.loadStateDict decodeTorch(bytes).tensors`,
+    );
   const length = new DataView(bytes.buffer, bytes.byteOffset, 8).getBigUint64(0, true);
   if (length > BigInt(headerLimit)) {
     throw fail(

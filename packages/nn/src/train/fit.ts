@@ -25,7 +25,8 @@ import type { ClosureFit, ClosureOptimizer } from '../optim/closure.ts';
 import type { GradScaler } from '../precision/grad-scaler.ts';
 import { mixedRunner, ownScaler, type Runner } from '../precision/mixed.ts';
 import type { BatchTransform } from './augment.ts';
-import { type BatchSource, checkSource, lastOf, lengthOf, passOf, toDevice, type TrainBatch } from './batch.ts';
+import { passUntil } from './abort.ts';
+import { type BatchSource, checkSource, lastOf, lengthOf, toDevice, type TrainBatch } from './batch.ts';
 import type { Callback, EpochReport, LoopControl, StepReport } from './callback.ts';
 import { evaluate, type LossFunction } from './evaluate.ts';
 import { checkMetrics, Meter, type Metrics, scoresOf } from './meter.ts';
@@ -68,7 +69,7 @@ export interface FitOptions {
    * as recorded, see docs/compile.md. Transforms and callbacks run every time; what transforms compute is no part of a step and may be rounded otherwise.
    */
   readonly compile?: (step: Step) => Step & { dispose(): void };
-  /** Ends the training with the signal's reason. */
+  /** Ends the training with the signal's reason: between two steps, and while a batch is waited for. */
   readonly signal?: AbortSignal;
 }
 
@@ -338,9 +339,10 @@ class Training {
   }
 
   async #validate(): Promise<EpochReport['validation']> {
-    const { validation, precision, loss, metrics = {} } = this.#options;
+    const { validation, precision, loss, metrics = {}, signal } = this.#options;
     if (validation === undefined) return null;
-    const checked = await evaluate(this.#model, validation, { ...(precision && { precision }), loss, metrics });
+    const batches = passUntil(validation, 0, signal);
+    const checked = await evaluate(this.#model, batches, { ...(precision && { precision }), loss, metrics });
     return { loss: checked.loss, metrics: checked.metrics };
   }
 
@@ -355,7 +357,7 @@ class Training {
     const before = epoch === firstEpoch ? firstStep : 0;
     let passed = 0;
     let current: Pick<StepReport, 'loss' | 'metrics'> = { loss: null, metrics: {} };
-    for await (const batch of passOf(this.#data, epoch)) {
+    for await (const batch of passUntil(this.#data, epoch, signal)) {
       signal?.throwIfAborted();
       if (passed < before) {
         passed++;
