@@ -282,10 +282,7 @@ export function nodeOf(tensor: Tensor, op: string = ''): Node {
   const handle = tensor as unknown as TensorHandle;
   let node: Node | null = null;
   try {
-    if (handle?.disposed === false) {
-      graph.used?.(handle);
-      node = handle.node;
-    }
+    node = graph.operand?.(handle) ?? (handle?.disposed === false ? handle.node : null);
   } catch {
     // A revoked proxy, or one that throws.
   }
