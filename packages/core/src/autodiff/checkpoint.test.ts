@@ -232,7 +232,17 @@ describe('gradients', () => {
     /** The function of one example, whose checkpoints use it from outside: by itself, one in another, in the steps of a loop, and around one. */
     const forms: Readonly<Record<string, (run: Wrap) => (w: Tensor) => Tensor>> = {
       alone: (run) => (w) => sum(run((u) => tanh(mul(u, sum(w))), start)),
-      nested: (run) => (w) => sum(run((u) => mul(run((v) => tanh(mul(v, sum(w))), u), sum(w)), start)),
+      nested: (run) => (w) =>
+        sum(
+          run(
+            (u) =>
+              mul(
+                run((v) => tanh(mul(v, sum(w))), u),
+                sum(w),
+              ),
+            start,
+          ),
+        ),
       inside: (run) => (w) =>
         sum(scan((c: Tensor) => [run((u) => tanh(mul(u, sum(w))), c), null], start, null, { length: 3 })[0]),
       around: (run) => (w) =>

@@ -80,7 +80,15 @@ function runBackward(backward: CustomBackward, grad: Node, node: Node): (Node | 
   const sources = node.src.slice(1);
   // These handles live until the enclosing gradient function ends: the walk uses their nodes until then.
   const context: CustomContext = { inputs: sources.map(wrap), output: wrap(node) };
-  const result = callUser(() => called(op, backward, wrap(grad), context));
+  const result = callUser(() => {
+    try {
+      return called(op, backward, wrap(grad), context);
+    } catch (error) {
+      if (!(error instanceof DisposedError)) throw error;
+      const what = 'the backward function uses a tensor that is gone';
+      throw new GradientError(op, `${what}: ${error.message}; make it an argument and take it from inputs, f(x, a)`);
+    }
+  });
   const list = isTensor(result) ? [result] : result;
   if (!isList(list) || list.length !== sources.length) {
     throw new ArgumentError(

@@ -199,8 +199,7 @@ describe('branches not taken', () => {
 
   it('let none through where both branches depend on x, at any order', async () => {
     // sin(x) / x as near 0, and two functions of it: their curvatures at 0 are those of x² and of exp at 1 times -1/3.
-    const sinc = (x: Tensor): Tensor =>
-      where(pg.equal(x, 0), pg.sub(1, pg.div(pg.square(x), 6)), pg.div(pg.sin(x), x));
+    const sinc = (x: Tensor): Tensor => where(pg.equal(x, 0), pg.sub(1, pg.div(pg.square(x), 6)), pg.div(pg.sin(x), x));
     for (const [f, expected] of [
       [(x: Tensor) => pg.square(sinc(x)), -2 / 3],
       [(x: Tensor) => mul(sinc(x), sinc(x)), -2 / 3],

@@ -174,7 +174,13 @@ describe('scan', () => {
     const row = tensor([[1, 0.5]]);
     const column = row.transpose(); // a view, in memory as soon as it is there
     const grown = (m: Tensor): Tensor => {
-      const step = (s: Tensor): [Tensor, null] => [s.add(m).matmul(column).add(zeros([2, 2])), null];
+      const step = (s: Tensor): [Tensor, null] => [
+        s
+          .add(m)
+          .matmul(column)
+          .add(zeros([2, 2])),
+        null,
+      ];
       return scan(step, zeros([2, 2]), null, { length: 3 })[0].sum();
     };
     // A row [a, b] of m becomes [t, t] with t = (s + a) + (s + b) / 2 of its s before: t = 1.5 s + a + b / 2, so t counts 1 + 1.5 + 2.25 times, twice.
