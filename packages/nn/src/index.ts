@@ -221,6 +221,7 @@ export {
 } from './layers/weight-norm.ts';
 export { ctcLoss, type CtcOptions } from './losses/ctc.ts';
 export { ModuleDict, ModuleList } from './module/containers.ts';
+export { functionalCall } from './module/functional-call.ts';
 export { forwardHook, forwardPreHook } from './module/hooks.ts';
 export { type AnyModule, isModule, type LoadOptions, Module } from './module/module.ts';
 export { buffer, parameter, roleOf, type TensorRole } from './module/parameter.ts';

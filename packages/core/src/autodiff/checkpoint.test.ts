@@ -17,10 +17,12 @@ import {
   noGrad,
   rand,
   relu,
+  scan,
   seed,
   setEngine,
   sin,
   sum,
+  take,
   type Tensor,
   tanh,
   tensor,
@@ -224,18 +226,60 @@ describe('gradients', () => {
     expect(await read(seen)).toEqual([2]);
   });
 
-  it('say what to do with an example of vmap from outside', async () => {
-    const rows = tensor(
-      [
-        [1, 2],
-        [3, 4],
-      ],
-      { dtype: 'float64' },
-    );
-    const closing = (w: Tensor) => sum(vmap((row: Tensor) => checkpoint((t: Tensor) => mul(t, row), w))(rows));
-    expect(() => grad(closing)(vector(1, 2))).toThrow(/^\[checkpoint\].*example of vmap an argument/s);
-    const given = (w: Tensor) =>
-      sum(vmap((row: Tensor) => checkpoint((t: Tensor, r: Tensor) => mul(t, r), w, row))(rows));
-    expect(await read(grad(given)(vector(1, 2)))).toEqual([4, 6]);
+  it('reach examples of vmap and what scan carries, used from outside, at every order', async () => {
+    const rows = vector(1, 2, 3, 4).reshape([2, 2]);
+    const start = vector(0.5);
+    /** The function of one example, whose checkpoints use it from outside: by itself, one in another, in the steps of a loop, and around one. */
+    const forms: Readonly<Record<string, (run: Wrap) => (w: Tensor) => Tensor>> = {
+      alone: (run) => (w) => sum(run((u) => tanh(mul(u, sum(w))), start)),
+      nested: (run) => (w) =>
+        sum(
+          run(
+            (u) =>
+              mul(
+                run((v) => tanh(mul(v, sum(w))), u),
+                sum(w),
+              ),
+            start,
+          ),
+        ),
+      inside: (run) => (w) =>
+        sum(scan((c: Tensor) => [run((u) => tanh(mul(u, sum(w))), c), null], start, null, { length: 3 })[0]),
+      around: (run) => (w) =>
+        sum(run((u) => scan((c: Tensor) => [tanh(mul(c, sum(w))), null], u, null, { length: 3 })[0], start)),
+      'made of it': (run) => (w) => {
+        const twice = mul(w, 2);
+        return sum(run((u) => mul(tanh(mul(u, twice)), w), start));
+      },
+    };
+    const square = (f: (w: Tensor) => Tensor) => (w: Tensor) => sum(mul(grad(f)(w), grad(f)(w)));
+    for (const [name, form] of Object.entries(forms)) {
+      const [a, b] = [form(again), form(direct)];
+      const all = (f: (w: Tensor) => Tensor) => (ws: Tensor) => sum(vmap(f)(ws));
+      for (const [made, expected] of [
+        [grad(all(a)), grad(all(b))],
+        [grad(square(all(a))), grad(square(all(b)))],
+        [vmap(grad(square(a))), vmap(grad(square(b)))],
+      ] as const) {
+        const [found, wanted] = [await read(made(rows)), await read(expected(rows))];
+        found.forEach((value, i) => {
+          expect(value, name).toBeCloseTo(wanted[i] as number, 10);
+        });
+        expect(wanted.every((value) => Math.abs(value) > 1e-12)).toBe(true);
+      }
+    }
+    // Positions too, which have no gradient.
+    const at = tensor([1, 0], { dtype: 'int32' });
+    const picked = (run: Wrap) => (w: Tensor) =>
+      sum(vmap((row: Tensor, i: Tensor) => run((u) => mul(u, take(row, i)), w))(rows, at));
+    expect(await read(grad(picked(again))(vector(1, 1)))).toEqual([5, 5]);
+  });
+
+  it('reach an argument that is used from outside as well', async () => {
+    const f = (run: Wrap) => (t: Tensor) => sum(run((u) => mul(mul(u, u), t), t));
+    await same(grad(f(again))(x()), mul(mul(x(), x()), 3));
+    await same(grad((t: Tensor) => sum(grad(f(again))(t)))(x()), mul(x(), 6));
+    const twice = (t: Tensor) => sum(checkpoint((u: Tensor, v: Tensor) => mul(mul(u, v), t), t, t));
+    await same(grad(twice)(x()), mul(mul(x(), x()), 3));
   });
 });

@@ -14,6 +14,7 @@ import {
   type Tensor,
   tanh,
   tensor,
+  vmap,
 } from '../index.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 import { near, read, scalar, vector } from './fixtures/vectors.ts';
@@ -70,6 +71,26 @@ describe('customGradient and checkpoint', () => {
       () => ones([3]),
     );
     expect(() => grad((x: Tensor) => sum(g(x)))(vector(1))).toThrow(/\[customGradient\].*\[3\].*\[1\]/);
+  });
+
+  it('says what to do where the rule uses an example of vmap from outside', async () => {
+    const rows = vector(1, 2, 3, 4).reshape([2, 2]);
+    const closing = (w: Tensor) =>
+      sum(
+        vmap((row: Tensor) =>
+          customGradient(
+            (y) => mul(y, row),
+            (g) => mul(g, row),
+          )(w),
+        )(rows),
+      );
+    expect(() => grad(closing)(vector(1, 1))).toThrow(/^\[customGradient\].*gone.*make it an argument.*f\(x, a\)/s);
+    const scaled = customGradient(
+      (y, row) => mul(y, row),
+      (g, { inputs: [, row] }) => [mul(g, row as Tensor), null],
+    );
+    const given = (w: Tensor) => sum(vmap((row: Tensor) => scaled(w, row))(rows));
+    expect(await read(grad(given)(vector(1, 1)))).toEqual([4, 6]);
   });
 
   it('checkpoint gives the same gradients', async () => {

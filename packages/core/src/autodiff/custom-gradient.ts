@@ -30,7 +30,7 @@ import { generatorState, withGenerator } from '../tensor/random-key.ts';
 import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { GradientError } from './backward.ts';
-import { gradientOf, tracing } from './walk.ts';
+import { accumulate, gradientOf, tracing } from './walk.ts';
 
 /** What a custom backward function is given besides the gradient of the result. */
 export interface CustomContext {
@@ -80,7 +80,15 @@ function runBackward(backward: CustomBackward, grad: Node, node: Node): (Node | 
   const sources = node.src.slice(1);
   // These handles live until the enclosing gradient function ends: the walk uses their nodes until then.
   const context: CustomContext = { inputs: sources.map(wrap), output: wrap(node) };
-  const result = callUser(() => called(op, backward, wrap(grad), context));
+  const result = callUser(() => {
+    try {
+      return called(op, backward, wrap(grad), context);
+    } catch (error) {
+      if (!(error instanceof DisposedError)) throw error;
+      const what = 'the backward function uses a tensor that is gone';
+      throw new GradientError(op, `${what}: ${error.message}; make it an argument and take it from inputs, f(x, a)`);
+    }
+  });
   const list = isTensor(result) ? [result] : result;
   if (!isList(list) || list.length !== sources.length) {
     throw new ArgumentError(
@@ -181,12 +189,12 @@ export function checkpoint<A extends readonly Tensor[]>(f: (...args: A) => Tenso
     );
     if (!isTensor(result))
       throw new ArgumentError('checkpoint', 'the function returned no tensor: it must return exactly one');
-    const captured = [...used];
+    const captured = [...outside.capture(used)];
     const node = makeNode('stopGradient', [nodeOf(result), ...inputs, ...captured], null);
     customRules.set(node, (grad, { src }) => {
-      const again = src.slice(1, 1 + inputs.length);
+      const [again, others] = [src.slice(1, 1 + inputs.length), src.slice(1 + inputs.length)];
       const gradients = withGenerator(generator, () =>
-        withCasting(casting, () => secondRun(f as unknown as Run, again, captured, outside, grad)),
+        withCasting(casting, () => secondRun(f as unknown as Run, again, others, outside, grad)),
       );
       return [null, ...gradients.map((gradient) => (gradient === null ? null : nodeOf(gradient)))];
     });
@@ -208,40 +216,63 @@ function collectUsed<T>(used: Set<Node>, inputs: readonly Node[], body: () => T)
   return collecting(visit, body);
 }
 
-/** The tensors from outside that a function uses, tracked or not: both runs must find the same values in them. */
+/**
+ * The tensors from outside that a function uses, tracked or not: both runs must find the same values in them. Inside of vmap and scan their nodes are
+ * captured, whatever they are: the second run may be for a batch, or come when the handles are gone. It finds the nodes that stand in for them then.
+ */
 class Outside {
   /** The number of the node that a tensor named in the first run. */
   readonly #first = new WeakMap<TrackedHandle, number>();
+  /** Handles by what is captured: nodes, and from `capture` on their positions among the captured. */
+  readonly #captured = new Map<TrackedHandle, Node>();
+  #positions: ReadonlyMap<TrackedHandle, number> = new Map();
 
   first<T>(body: () => T): T {
     const { newest } = graph;
     const seen = new Set<TrackedHandle>();
-    const note = (handle: TrackedHandle): void => {
-      if (handle.node.id > newest || seen.has(handle)) return;
+    const result = withOperands((handle, instead) => {
+      const node = instead ?? handle.node;
+      if (node.id > newest || seen.has(handle)) return instead;
       seen.add(handle);
       this.#first.set(handle, handle.node.id);
-    };
-    const result = withOperands(note, body);
+      if (instead !== null || graph.placeholders !== null) this.#captured.set(handle, node);
+      return instead;
+    }, body);
     // What the function assigns itself, as running statistics, changes with each run.
-    for (const handle of seen) if (handle.node.id !== this.#first.get(handle)) this.#first.delete(handle);
+    for (const handle of seen) {
+      if (handle.node.id === this.#first.get(handle)) continue;
+      this.#first.delete(handle);
+      this.#captured.delete(handle);
+    }
     return result;
   }
 
-  again<T>(body: () => T): T {
+  /** The nodes that become sources of the checkpoint: those that are used, and those of captured handles. */
+  capture(used: ReadonlySet<Node>): ReadonlySet<Node> {
+    const nodes = new Set([...used, ...this.#captured.values()]);
+    const order = [...nodes];
+    this.#positions = new Map([...this.#captured].map(([handle, node]) => [handle, order.indexOf(node)]));
+    this.#captured.clear();
+    return nodes;
+  }
+
+  again<T>(captured: readonly Node[], body: () => T): T {
     let other: Node | null = null;
-    const check = (handle: TrackedHandle): void => {
-      const before = this.#first.get(handle);
-      if (before !== undefined && before !== handle.node.id) other ??= handle.node;
-    };
     try {
-      const result = withOperands(check, body);
+      const result = withOperands((handle, instead) => {
+        const position = this.#positions.get(handle);
+        if (position !== undefined) return captured[position]!;
+        const before = this.#first.get(handle);
+        if (before !== undefined && before !== handle.node.id) other ??= handle.node;
+        return instead;
+      }, body);
       if (other !== null) throw changed(other);
       return result;
     } catch (error) {
       if (!(error instanceof DisposedError)) throw error;
       throw new GradientError(
         'checkpoint',
-        `run again for its gradient, the function uses a tensor from outside that is gone: ${error.message}; dispose it after the gradient, and make an example of vmap an argument: checkpoint(f, x, example)`,
+        `run again for its gradient, the function uses a tensor from outside that is gone: ${error.message}; dispose it after the gradient`,
       );
     }
   }
@@ -268,9 +299,11 @@ function secondRun(
       const later = wrap(p.after(input, grad));
       return isFloat(input.dtype) ? (trace.follow(later) as Tensor) : later;
     });
-    for (const node of captured) trace.watch(node);
+    // What was passed as an argument may be used as a tensor from outside, too. `named` come first: gradients do not flow from them to these.
+    const outer = [...new Set(inputs.filter((input) => isFloat(input.dtype) && !captured.includes(input)))];
+    for (const node of [...captured, ...outer]) if (isFloat(node.dtype)) trace.watch(node);
     const used = new Set<Node>();
-    const output = outside.again(() =>
+    const output = outside.again(captured, () =>
       collectUsed(
         used,
         named.map((t) => t.node),
@@ -278,7 +311,7 @@ function secondRun(
       ),
     );
     trace.stop();
-    for (const node of used) if (!captured.includes(node)) throw changed(node);
+    for (const node of used) if (!captured.includes(node) && !outer.includes(node)) throw changed(node);
     const node = isTensor(output) ? nodeOf(output) : null;
     if (node === null || !sameShape(node.shape, grad.shape)) {
       throw new ShapeError(
@@ -288,6 +321,10 @@ function secondRun(
       );
     }
     const gradients = trace.walk(new Map([[node, p.cast(grad, node.dtype)]]));
+    inputs.forEach((input, i) => {
+      const beside = used.has(input) ? gradients.get(input) : undefined;
+      if (beside !== undefined && inputs.indexOf(input) === i) accumulate(gradients, named[i]!.node, beside);
+    });
     return [...named.map((t) => t.node), ...captured].map((source) =>
       isFloat(source.dtype) ? gradientOf(gradients, source) : null,
     );

@@ -331,17 +331,17 @@ export function collecting<T>(visit: (node: Node) => void, body: () => T): T {
   }
 }
 
-/** Runs a function and calls `visit` for every tensor that is an operand meanwhile. Whoever listened before hears of it too. */
-export function withOperands<T>(visit: (handle: TrackedHandle) => void, body: () => T): T {
-  const outer = graph.used;
-  graph.used = (handle) => {
-    outer?.(handle);
-    visit(handle);
-  };
+/**
+ * Runs a function and asks `visit` about every tensor that is an operand meanwhile: it may name a node that stands in for that of the tensor, which may
+ * be disposed then. Whoever asked before is asked first, and `visit` is told the answer.
+ */
+export function withOperands<T>(visit: (handle: TrackedHandle, instead: Node | null) => Node | null, body: () => T): T {
+  const outer = graph.operand;
+  graph.operand = (handle) => visit(handle, outer?.(handle) ?? null);
   try {
     return body();
   } finally {
-    graph.used = outer;
+    graph.operand = outer;
   }
 }
 

@@ -160,8 +160,11 @@ export class GraphState {
   observer: Observer | undefined = undefined;
   /** Throws where a value is read; set while a compiled function runs, recorded or not. */
   refuseRead: (() => void) | null = null;
-  /** Hears of every tensor that is an operand: for a compiled function that is recorded, and for checkpoints. */
-  used: ((handle: TrackedHandle) => void) | null = null;
+  /**
+   * Hears of every tensor that is an operand, for checkpoints and for a compiled function that is recorded, and may name a node that stands in for that
+   * of the tensor.
+   */
+  operand: ((handle: TrackedHandle) => Node | null) | null = null;
 
   // Differentiation: scope.ts.
 

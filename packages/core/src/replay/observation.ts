@@ -119,8 +119,10 @@ export class Observation extends Watch implements Observer {
       const newest = this.#newest;
       // A tensor from outside names a node from before until `assign` tells.
       return withOperands(
-        (handle) => {
-          if ((handle as TensorHandle).node.id <= newest) this.used(handle);
+        (handle, instead) => {
+          const { disposed, node } = handle as TensorHandle;
+          if (instead === null && !disposed && node.id <= newest) this.used(handle);
+          return instead;
         },
         () => this.watching(body),
       );
