@@ -414,8 +414,7 @@ export class Values {
       else {
         const next = n.src.find(open);
         if (next !== undefined) stack.push(next);
-        else
-          known.set(n, (isFloat(n.dtype as DType) && at.op !== 'CONST') || n.src.some((s) => known.get(s) === true));
+        else known.set(n, (isFloat(n.dtype as DType) && at.op !== 'CONST') || n.src.some((s) => known.get(s) === true));
       }
     }
     return known.get(root) === true;
