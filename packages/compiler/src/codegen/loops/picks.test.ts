@@ -55,6 +55,20 @@ describe('sums of which one element counts', () => {
     expect(loopsOver(program)).toBeLessThan(2);
   });
 
+  test('read it where a difference is compared, too', () => {
+    const { sums, program } = run(
+      picking(
+        (_, value) => value,
+        (e, number, column) => e.add(e.sub(e.mul(column, e.i32(2)), number), 1),
+      ),
+      x,
+      numbers,
+    );
+    // column = 2 column - number + 1.
+    expect(sums).toEqual(Array.from(numbers, (n, row) => (n < 1 || n > columns ? 0 : x[row * columns + n - 1]!)));
+    expect(loopsOver(program)).toBeLessThan(2);
+  });
+
   test('are never -0, and know nothing of other elements', () => {
     const others = new Float32Array(rows * columns).fill(Number.NaN);
     numbers.forEach((n, row) => {
