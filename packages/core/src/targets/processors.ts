@@ -5,6 +5,7 @@
  * A separate entry, so that pages whose engine is WebAssembly carry nothing of it.
  */
 import { narrowerLanes, processorCosts, type ProcessorFacts } from '@polygrad/compiler/codegen/costs/processors';
+import { readPicks } from '@polygrad/compiler/codegen/loops/picks';
 import { wideTransposes } from '@polygrad/compiler/codegen/loops/wide-transposes';
 import { lowerPlain } from '@polygrad/compiler/codegen/plain';
 import { byTiles } from '@polygrad/compiler/contraction/template';
@@ -28,6 +29,7 @@ export { fittingBytes, type ProcessorFacts } from '@polygrad/compiler/codegen/co
 export function processorLowering(facts: ProcessorFacts): Lowering {
   return {
     ...vectorLowering,
+    shape: (kernel, e, caps) => vectorLowering.shape(readPicks(kernel, e), e, caps),
     products: processorCosts(facts),
     narrower: narrowerLanes,
     transposes: wideTransposes,

@@ -73,4 +73,24 @@ describe('computed indices', () => {
     const want = Array.from(out, (_, i) => table[at(x[Math.floor(i / columns)]!, 10) * columns + (i % columns)]);
     expect(Array.from(out)).toEqual(want);
   });
+
+  test('of fractions of places are computed by vectors, but where the compiler knows the places', () => {
+    const [rows, columns, own] = [5, 50, 32];
+    const program = programOf(
+      elementwise([rows, columns], (e, [r, c], input) => {
+        const at = e.cast(e.unary('FLOOR', e.mul(e.cast(c as KNode, 'float32'), e.f32(0.64))), 'int32');
+        return input(1, e.add(e.mul(r as KNode, e.i32(own)), e.min(at, own - 1)), rows * own);
+      }),
+    );
+    expect(many(program, 'FLOOR', 4)).toBeGreaterThan(0);
+    expect(many(program, 'FLOOR', 1)).toBe(0);
+    const [x, out] = [numbers(rows * own), new Float32Array(rows * columns)];
+    interpret(program, [out, x], []);
+    const fraction = Math.fround(0.64);
+    const want = Array.from(
+      out,
+      (_, i) => x[Math.floor(i / columns) * own + Math.floor(Math.fround((i % columns) * fraction))],
+    );
+    expect(Array.from(out)).toEqual(want);
+  });
 });

@@ -12,6 +12,7 @@ import type { KNode, KNodeOf } from '../../ir/ir.ts';
 import type { Known, Linear } from '../../ir/node.ts';
 import { remake } from '../../ir/rewrite.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
+import { type DType, isFloat } from '../../shape/dtype.ts';
 
 /** A range opened as `count` copies of `lanes` values, starting at `base`, consecutive copies `step` apart. */
 export interface Tile {
@@ -394,7 +395,7 @@ export class Values {
     return false;
   }
 
-  /** True if a node is made of numbers that lanes read at different places. */
+  /** True if a node is made of numbers that lanes read at different places, or of fractions of places that only the running program knows. */
   #differs(root: KNode, range: Range): boolean {
     const { free } = this.scope;
     const at = this.scope.valueOf(range);
@@ -413,11 +414,7 @@ export class Values {
       else {
         const next = n.src.find(open);
         if (next !== undefined) stack.push(next);
-        else
-          known.set(
-            n,
-            n.src.some((s) => known.get(s) === true),
-          );
+        else known.set(n, (isFloat(n.dtype as DType) && at.op !== 'CONST') || n.src.some((s) => known.get(s) === true));
       }
     }
     return known.get(root) === true;

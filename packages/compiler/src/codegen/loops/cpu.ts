@@ -114,13 +114,17 @@ function chooseVectors(work: NestWork, width: Width): VectorChoice {
   return best;
 }
 
-/** True if all stores inside the range write consecutive elements along it, or if it runs over short rows that are reduced. */
+/**
+ * True if all stores inside the range write consecutive elements along it, or if it runs over short rows that are reduced. Where one store writes
+ * such elements others may write theirs one by one: what they share is computed by vectors.
+ */
 function canStoreAlong(work: NestWork, r: Range, lanes: number): boolean {
   if (typicalOf(r) < lanes) return false;
-  return work.stores.every(({ store, ranges }) => {
-    const stride = ranges.includes(r) ? work.strideOf(store.src[1], r) : 1;
-    return stride === 1 || (stride !== null && stride > 1 && stride <= shortRow && isReduced(work, r));
-  });
+  const strides = work.stores.flatMap(({ store, ranges }) =>
+    ranges.includes(r) ? [work.strideOf(store.src[1], r)] : [],
+  );
+  const most = strides.includes(1) ? Infinity : isReduced(work, r) ? shortRow : 1;
+  return strides.every((stride) => stride !== null && stride >= 1 && stride <= most);
 }
 
 /** True if something is reduced for each element of the range, and nothing for what is inside it. */
@@ -171,8 +175,9 @@ function orderRanges(work: NestWork, along: ReadonlySet<Range>): Range[] {
   for (const { ranges } of work.stores) for (const r of ranges) if (!all.includes(r)) all.push(r);
   const binders = work.binders.filter((b) => b.work > 0);
   const needed = (r: Range): number => binders.filter((b) => b.free.includes(r)).length;
+  const isShared = (r: Range): boolean => work.stores.every((s) => s.ranges.includes(r));
   return all
-    .map((r, i) => ({ r, i, needed: needed(r), last: along.has(r) ? 1 : 0 }))
+    .map((r, i) => ({ r, i, needed: needed(r), last: (isShared(r) ? 0 : 2) + (along.has(r) ? 1 : 0) }))
     .sort((a, b) => b.needed - a.needed || a.last - b.last || a.i - b.i)
     .map((x) => x.r);
 }

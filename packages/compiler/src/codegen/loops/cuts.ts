@@ -22,17 +22,24 @@ import type { CodegenCaps } from '../lowering.ts';
 import { cut, cutRest, innermost, type LoopNest, merge, split } from './transforms.ts';
 import { type NestWork, workOf } from './work.ts';
 
-/** The nest with its unit-stride loop cut where conditions change. */
+/** The nest with its unit-stride loop cut where conditions change; if they change often, only around a stretch that is most of it. */
 export function cutSegments(nest: LoopNest): LoopNest {
   const { stores } = nest;
   const work = workOf(nest);
   const along = work.unitRange();
   if (along === undefined || along.arg.extent < leastSegment || along.src.length > 0) return nest;
   if (work.binders.some((b) => !b.free.includes(along) && stores[0]?.ranges.length === 1)) return nest;
-  const cuts = findCuts(stores, along, work);
-  if (cuts.length === 0 || cuts.length >= mostSegments) return nest;
-  const lengths = [...cuts, along.arg.extent].map((x, i) => x - (cuts[i - 1] ?? 0));
-  return Math.max(...lengths) < leastSegment ? nest : cut(innermost(nest, along), along, cuts);
+  const { extent } = along.arg;
+  let cuts = findCuts(stores, along, work);
+  if (cuts.length === 0) return nest;
+  const lengths = [...cuts, extent].map((x, i) => x - (cuts[i - 1] ?? 0));
+  const longest = Math.max(...lengths);
+  if (cuts.length >= mostSegments) {
+    if (longest * 2 < extent) return nest;
+    const at = lengths.indexOf(longest);
+    cuts = cuts.slice(Math.max(0, at - 1), at + 1);
+  }
+  return longest < leastSegment ? nest : cut(innermost(nest, along), along, cuts);
 }
 
 /** Iterations at which a condition certainly changes, in order. */

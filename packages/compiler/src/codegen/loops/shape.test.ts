@@ -30,6 +30,33 @@ describe('shape of programs', () => {
     expect(widths(both, { ...wideCaps, boolBytes: 1 })).toEqual(new Set([64]));
     expect(widths(less, { ...wideCaps, boolBytes: 1 })).toEqual(new Set([16]));
   });
+  test('where one store writes consecutive elements others write theirs one by one, and what they share is computed by vectors', () => {
+    const e = new Exprs();
+    const ranges = [e.range(3), e.range(70)];
+    const value = e.mul(e.load(e.param(2, 'float32', 'read', 210), flat(e, ranges, [3, 70])), e.f32(3));
+    const kernel = kernelOf('both', [
+      { store: e.store(e.param(0, 'float32', 'write', 210), flat(e, ranges, [3, 70]), value), ranges },
+      {
+        store: e.store(e.param(1, 'float32', 'write', 210), flat(e, [...ranges].reverse(), [70, 3]), e.neg(value)),
+        ranges,
+      },
+    ]);
+    const p = check(kernel, simdCaps);
+    expect(new Set(p.body.flatMap((n) => (n.op === 'NEG' ? [n.lanes] : [])))).toEqual(new Set([4]));
+    expect(p.body.some((n) => n.op === 'STORE' && n.src[2].lanes === 1)).toBe(true);
+  });
+  test('a stretch without conditions is cut off where they are many', () => {
+    const k = elementwise([4, 120], (e, at) => {
+      const [i, j] = at as readonly [KNode, KNode];
+      const x = (by: number): KNode => {
+        const place = flat(e, [i, e.sub(j, e.i32(by))], [4, 120]);
+        return e.load(e.param(1, 'float32', 'read', 480), place, e.le(e.i32(by), j), e.f32(1));
+      };
+      return [1, 2, 3, 4, 5, 6, 7, 8].map(x).reduce((a, b) => e.add(a, b));
+    });
+    const p = check(k, simdCaps);
+    expect(p.body.filter((n) => n.op === 'LOAD' && n.lanes === 4 && n.src.length === 2).length).toBeGreaterThan(7);
+  });
   test('reductions at the same place share loops', () => {
     const p = check(softmax(3, 64, 1, false), simdCaps);
     expect(loops(p)).toBe(4); // rows, max, sum, quotient

@@ -83,6 +83,46 @@ describe('sorting by digits', () => {
     expect([sorted('float32', n), sorted('float64', n), sorted('float32', n - 1)]).toEqual([3, 3, 4]);
   });
 
+  it.each([
+    [203, 1],
+    [5001, 2],
+    [20_003, 1],
+  ])('%i floats, %i lines: keys are made by vectors, once', (n, lines) => {
+    const spec = {
+      axis: 1,
+      descending: false,
+      out: rowMajor('int32', [lines, n]),
+      x: rowMajor('float32', [lines, n]),
+    };
+    const special = [Number.NaN, -0, 0, Infinity, -Infinity];
+    const x = Float32Array.from(below(4 * n, lines * n), (k, i) => (i % 11 === 0 ? special[i % 5]! : (k - 2 * n) / 8));
+    const order = new Int32Array(lines * n).fill(-1);
+    const single = createReferenceEngine();
+    const made: number[] = [];
+    runOn(
+      single,
+      (caps) => {
+        const lowered = lowerSort(spec, { ...caps, vectorBytes: 16 });
+        for (const { program } of lowered.dispatches)
+          for (const k of program.body) if (k.op === 'LOAD' && k.dtype === 'float32') made.push(k.lanes);
+        return lowered;
+      },
+      [order, x],
+    );
+    single.dispose();
+    expect(made).toEqual([4, 1]);
+    for (let line = 0; line < lines; line++) {
+      const row = x.subarray(line * n, (line + 1) * n);
+      const rank = (v: number): number => (Number.isNaN(v) ? Infinity : v);
+      const later = (i: number, j: number): number => {
+        const [a, b] = [row[i]!, row[j]!];
+        if (Number.isNaN(a) !== Number.isNaN(b)) return Number.isNaN(a) ? 1 : -1;
+        return rank(a) === rank(b) ? i - j : rank(a) - rank(b);
+      };
+      expect(Array.from(order.subarray(line * n, (line + 1) * n))).toEqual(Array.from(row.keys()).sort(later));
+    }
+  });
+
   it('is how many updates are sorted, where groups have memory of their own', () => {
     const lower = (many: number, change: object): string[] =>
       lowerScatter(

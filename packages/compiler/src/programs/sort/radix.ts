@@ -89,8 +89,8 @@ export function radixInMemory(w: ProgramWriter, memory: InMemory, many: KNode | 
   }
 }
 
-/** Whole lines, in the memory of one group. */
-export function radixInGroup(set: ProgramSet, sort: LineSort): void {
+/** Whole lines, in the memory of one group. `keyLanes`: keys are made in vectors of so many; 0: one by one. */
+export function radixInGroup(set: ProgramSet, sort: LineSort, keyLanes = 0): void {
   const { n, words } = sort;
   addLines(set, '_radix', sort, (w) => {
     const { b } = w;
@@ -99,13 +99,16 @@ export function radixInGroup(set: ProgramSet, sort: LineSort): void {
     const memory = memoryFor(w, n);
     const [order] = memory.order;
     return (line) => {
+      const [made] = memory.keys;
+      if (keyLanes > 1) inVectors(w, w.e.i32(n), keyLanes, (k, width) => b.store(made, k, key(line, k, 0, width)));
       for (let word = 0; word < words; word++) {
         const before = (i: KNode): KNode => (word === 0 ? i : b.load(order, i));
         const result = (rank: KNode, position: KNode): void => {
           if (word === words - 1) store(line, rank, position, wanted(w, sort, rank));
           else b.store(order, rank, position);
         };
-        radixInMemory(w, memory, n, { key: (i) => key(line, before(i), word), order: before, result });
+        const keyAt = (i: KNode): KNode => (keyLanes > 1 ? b.load(made, i) : key(line, before(i), word));
+        radixInMemory(w, memory, n, { key: keyAt, order: before, result });
       }
     };
   });
@@ -171,14 +174,19 @@ interface Pass {
   readonly word: number;
   /** Where elements are; null for those of the sort. */
   readonly from: Moved | null;
+  /** The keys of all elements where the first pass finds them made; null: it makes them as it goes. */
+  readonly made: readonly Temp[] | null;
   /** Null for the result. */
   readonly to: Moved | null;
   /** False where the keys are of no use any more. */
   readonly keepsKeys: boolean;
 }
 
-/** Long lines, digit by digit. Gives where the elements are unless the sort stores them. */
-export function radixInParts(set: ProgramSet, sort: LineSort, parts: Parts): Sorted | null {
+/**
+ * Long lines, digit by digit. Gives where the elements are unless the sort stores them. `keyLanes`: threads by themselves make the keys beforehand in
+ * vectors of so many, as the first pass would make each twice; 0: it does.
+ */
+export function radixInParts(set: ProgramSet, sort: LineSort, parts: Parts, keyLanes = 0): Sorted | null {
   const { n, lines, words, result, room } = sort;
   const counts = set.temp('int32', lines * 2 ** parts.digitBits * parts.many);
   const perWord = passesOf(sort.bits, parts);
@@ -188,15 +196,40 @@ export function radixInParts(set: ProgramSet, sort: LineSort, parts: Parts): Sor
   // The last pass does not read from there.
   const spare = room === undefined ? -1 : (total - 1) % 2;
   const order = stored.map((_, i) => (i === spare ? null : set.temp('int32', lines * n)));
+  // The first pass does not write there.
+  const free = keyLanes > 1 ? (keys[1] ?? null) : null;
+  if (free !== null) set.add('_keys', lines * parts.many, (w) => makeKeys(w, sort, parts, free[0]!, keyLanes));
   let from: Moved | null = null;
   for (let step = 0; step < total; step++) {
     const [pass, last] = [step % perWord, step === total - 1];
     const to = last && result !== null ? null : { keys: keys[step % 2]!, order: order[step % 2] ?? null };
     const keepsKeys = pass < perWord - 1 || (last && result === null);
-    sortByDigit(set, sort, parts, counts, { step, pass, word: Math.floor(step / perWord), from, to, keepsKeys });
+    const made = step === 0 ? free : null;
+    sortByDigit(set, sort, parts, counts, { step, pass, word: Math.floor(step / perWord), from, made, to, keepsKeys });
     from = to;
   }
   return result === null && from !== null ? { keys: from.keys, order: from.order! } : null;
+}
+
+function makeKeys(w: ProgramWriter, sort: LineSort, { each, many }: Parts, to: Temp, lanes: number): void {
+  const { b, e, group } = w;
+  const open = sort.open(w);
+  const target = w.temp(to, 'write');
+  const line = e.idiv(group, many);
+  const first = e.mul(e.irem(group, many), each);
+  const left = sort.n % each === 0 ? e.i32(each) : e.min(each, e.sub(sort.n, first));
+  inVectors(w, left, lanes, (k, width) => {
+    const i = e.add(first, k);
+    b.store(target, e.add(e.mul(line, sort.n), i), open(line, i, 0, width));
+  });
+}
+
+/** Runs a statement for so many elements, vectors of them as long as they last. */
+function inVectors({ b, e }: ProgramWriter, many: KNode, lanes: number, run: (k: KNode, width?: number) => void): void {
+  const whole = e.idiv(many, lanes);
+  b.loop(whole, (k) => run(e.mul(k, lanes), lanes));
+  const rest = e.mul(whole, lanes);
+  b.loop(e.sub(many, rest), (k) => run(e.add(rest, k)));
 }
 
 /** Opens where elements were. */
@@ -224,13 +257,17 @@ function sortByDigit(set: ProgramSet, sort: LineSort, parts: Parts, counts: Temp
 }
 
 /** Opens the elements in a program; runs a body for every element that a thread has in a tile of its group. */
-function openElements(w: ProgramWriter, { sort, parts, pass: { pass, word, from } }: DigitPass, withOrder: boolean) {
+function openElements(
+  w: ProgramWriter,
+  { sort, parts, pass: { pass, word, from, made } }: DigitPass,
+  withOrder: boolean,
+) {
   const { n, open } = sort;
   const { digitBits, threads, each, turns, many } = parts;
   const { b, e, group, thread } = w;
   const line = e.idiv(group, many);
-  const key = pass === 0 ? open(w) : null;
-  const keys = pass === 0 ? null : w.temp(from!.keys[0]!, 'read');
+  const key = pass === 0 && made === null ? open(w) : null;
+  const keys = key === null ? w.temp((made ?? from!.keys)[0]!, 'read') : null;
   const order = from !== null && (withOrder || pass === 0) ? openOrder(w, sort, from, 'read') : null;
   return (turn: KNode, body: (digit: KNode, key: KNode, order: () => KNode) => void): void => {
     const tile = e.add(e.mul(e.irem(group, many), turns), turn);

@@ -31,8 +31,12 @@ export function lowerSort(spec: SortSpec, caps: CodegenCaps): Lowered {
   else if (caps.simt) sortByGroups(set, sort, caps);
   else if (n <= shortLine || (n <= countedLine && !maySelect(sort, caps))) byCounting(set, sort, caps);
   else if (maySelect(sort, caps)) select(set, sort, caps);
-  else if (n <= groupLine && radixMemory(n) <= caps.sharedBytes) radixInGroup(set, sort);
-  else radixInParts(set, sort, partsOfThreads(n));
+  else {
+    // Those of integers are one operation.
+    const keyLanes = sort.adjacent && spec.x.dtype === 'float32' ? caps.vectorBytes / 4 : 0;
+    if (n <= groupLine && radixMemory(n) <= caps.sharedBytes) radixInGroup(set, sort, keyLanes);
+    else radixInParts(set, sort, partsOfThreads(n), keyLanes);
+  }
   return set.result();
 }
 
