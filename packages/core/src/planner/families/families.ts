@@ -191,7 +191,7 @@ export class PlanFamilies {
       form.plans.set(name, plan);
     }
     if (plan === null) return null;
-    const at = sized(plan, n, options.engine.caps.simt);
+    const at = sized(plan, n, options.engine.caps);
     // Kernels read a tensor from a fixed element on. One that is shorter than that is not read there, and the flush gets a plan of its own.
     if (at.dispatches.some(({ bindings }) => bindings.some(({ bytes }) => bytes < 0))) return null;
     this.#last = form;
