@@ -101,7 +101,7 @@ export class PoolBuffer implements StorageBuffer {
   release(): void {
     if (this.refs <= 0) throw new Error(`[pool] buffer ${this.id} is given back twice`);
     if (--this.refs === 0) {
-      this.dropCopies();
+      if (this.copies !== null) this.dropCopies();
       this.pool.recycle(this);
     }
   }
