@@ -22,7 +22,7 @@ const randomFiles = [
   ...['shape/shape', 'ir/simplify/simplify', 'codegen/loops/optimize.fuzz', 'codegen/linearize/extrema'].map(
     (path) => `${compiler}/${path}.test.ts`,
   ),
-  ...['runtime/fuzz', 'planner/memory', 'planner/capture/captured-graph', 'planner/families/sizes'].map(
+  ...['runtime/fuzz', 'planner/arena', 'planner/capture/captured-graph', 'planner/families/sizes'].map(
     (path) => `${core}/${path}.test.ts`,
   ),
 ];

@@ -75,7 +75,11 @@ export function walk(
     const results = applyRule(node, grad, needs);
     for (let s = 0; s < results.length; s++) {
       const result = results[s];
-      if (needs[s] && result) accumulate(gradients, node.src[s]!, fitted(result, node.src[s]!));
+      if (!needs[s] || !result) continue;
+      const source = node.src[s]!;
+      // Most gradients have the very shape.
+      const fits = result.shape === source.shape && result.dtype === source.dtype;
+      accumulate(gradients, source, fits ? result : fitted(result, source));
     }
   }
 }

@@ -3,7 +3,7 @@
  *
  * A PoolBuffer is shared by reference counting (`retain`, `release`); at zero its memory goes to a free list of its size class and
  * serves the next request of that class. Engines run commands in order, so memory may be reused while commands that
- * use it are still queued. This file knows no tensors; planner/memory.ts places temporaries in the arenas of a plan.
+ * use it are still queued. This file knows no tensors; planner/arena.ts places temporaries in the arenas of a plan.
  */
 import type { Node, NodeStorage, StorageBuffer } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
@@ -101,7 +101,7 @@ export class PoolBuffer implements StorageBuffer {
   release(): void {
     if (this.refs <= 0) throw new Error(`[pool] buffer ${this.id} is given back twice`);
     if (--this.refs === 0) {
-      this.dropCopies();
+      if (this.copies !== null) this.dropCopies();
       this.pool.recycle(this);
     }
   }

@@ -249,7 +249,8 @@ function countInSources(start: Node): void {
   let stack: Node[] | null = null;
   while (node !== undefined) {
     const { src } = node;
-    const history = keepsHistory(node);
+    // `keepsHistory`, without a call for each node.
+    const history = node.pins !== 0 || (node.requiresGrad && node.slot === null);
     node.edges = history ? 'handles' : 'uses';
     // A leaf took over a reference of its buffer when it was made; a view of another node's buffer adds one.
     if (node.storage !== null && node.op !== 'buffer') node.storage.buffer.retain();
@@ -317,7 +318,7 @@ export function realise(node: Node, storage: NodeStorage): void {
     return;
   }
   node.storage = storage;
-  if (!keepsHistory(node)) dropSources(node);
+  if (node.pins === 0 && (!node.requiresGrad || node.slot !== null)) dropSources(node);
 }
 
 /** Releases the sources of a realised node. */

@@ -62,20 +62,12 @@ export function makeNode<P extends CommonPrimitive>(op: P, src: readonly Node[],
 export function makeNode<P extends DefinedPrimitive>(op: Definition<P>, src: readonly Node[], attr: Attrs[P]): Node<P>;
 export function makeNode(op: UnaryOperation | BinaryOperation, src: readonly Node[], attr: null): Node;
 export function makeNode(op: CommonPrimitive | AnyDefinition, src: readonly Node[], attr: Attrs[PrimitiveName]): Node {
-  if (typeof op === 'string') return checked(definitionOf<PrimitiveName>(op), src, attr);
-  registerDefinition(op);
-  return checked(op as Definition<PrimitiveName>, src, attr);
-}
-
-/** Records a node of the same primitive as an existing one. */
-export function makeAgain<P extends PrimitiveName>(node: Node<P>, src: readonly Node[], attr: Attrs[P]): Node<P> {
-  return checked(definitionOf(node.op), src, attr);
-}
-
-function checked<P extends PrimitiveName>(definition: Definition<P>, src: readonly Node[], attr: Attrs[P]): Node<P> {
-  const { op, infer } = definition;
-  const dtype = infer.dtype(src, attr, op);
-  const shape = infer.shape(src, attr, op);
+  let definition = op as Definition<PrimitiveName>;
+  if (typeof op === 'string') definition = definitionOf<PrimitiveName>(op);
+  else registerDefinition(op);
+  const { infer } = definition;
+  const dtype = infer.dtype(src, attr, definition.op);
+  const shape = infer.shape(src, attr, definition.op);
   // A result that only lives inside a kernel may have more elements than memory holds. But its axes may not be longer, and its size must be
   // a safe integer.
   let size = 1;
@@ -86,37 +78,55 @@ function checked<P extends PrimitiveName>(definition: Definition<P>, src: readon
     if (n > longest) longest = n;
   }
   if (!(size <= Number.MAX_SAFE_INTEGER && longest <= mostElements))
-    throw new ShapeError(opName(op), say`too many elements: ${size} in ${showShape(shape)}; make sizes smaller`, [
-      shape,
-    ]);
-  return recordKind(definition.id, op, src, attr, shape, dtype);
+    throw new ShapeError(
+      opName(definition.op),
+      say`too many elements: ${size} in ${showShape(shape)}; make sizes smaller`,
+      [shape],
+    );
+  return recordKind(definition.id, definition.op, src, attr, shape, dtype);
 }
 
+/** Records a node of the same primitive as an existing one. */
+export function makeAgain<P extends PrimitiveName>(node: Node<P>, src: readonly Node[], attr: Attrs[P]): Node<P> {
+  return (makeNode as (op: Definition<P>, src: readonly Node[], attr: Attrs[P]) => Node<P>)(definitionOf(node.op), src, attr);
+}
+
+/** Its constructor sets all fields: fields with initial values would be set by a function of their own. */
 class Recorded<P extends PrimitiveName> implements Node<P> {
-  readonly id: number = ++graph.newest;
-  readonly kind: number;
-  readonly op: P;
-  readonly attr: Attrs[P];
-  src: readonly Node[];
-  readonly shape: Shape;
-  readonly dtype: DType;
-  storage: NodeStorage | null = null;
-  handles: number = 0;
-  uses: number = 0;
-  edges: EdgeState = 'floating';
-  requiresGrad: boolean = false;
-  pins: number = 0;
-  slot: GradientSlot | null = null;
-  mark: number = 0;
-  index: number = 0;
+  declare readonly id: number;
+  declare readonly kind: number;
+  declare readonly op: P;
+  declare readonly attr: Attrs[P];
+  declare src: readonly Node[];
+  declare readonly shape: Shape;
+  declare readonly dtype: DType;
+  declare storage: NodeStorage | null;
+  declare handles: number;
+  declare uses: number;
+  declare edges: EdgeState;
+  declare requiresGrad: boolean;
+  declare pins: number;
+  declare slot: GradientSlot | null;
+  declare mark: number;
+  declare index: number;
 
   constructor(kind: number, op: P, src: readonly Node[], attr: Attrs[P], shape: Shape, dtype: DType) {
+    this.id = ++graph.newest;
     this.kind = kind;
     this.op = op;
     this.attr = attr;
     this.src = src;
     this.shape = shape;
     this.dtype = dtype;
+    this.storage = null;
+    this.handles = 0;
+    this.uses = 0;
+    this.edges = 'floating';
+    this.requiresGrad = false;
+    this.pins = 0;
+    this.slot = null;
+    this.mark = 0;
+    this.index = 0;
   }
 }
 

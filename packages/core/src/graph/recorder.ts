@@ -8,6 +8,7 @@ import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { checkFields, numberFrom, shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
+import { sizeOf } from '@polygrad/compiler/shape/view';
 import type { GradientSlot, Node, TrackedHandle } from './node.ts';
 import { type GraphState, graph, leastBytes } from './state.ts';
 
@@ -53,17 +54,14 @@ export function setEager(on: boolean): void {
   graph.limits = { nodes: on ? -Math.abs(nodes) : Math.abs(nodes), bytes };
 }
 
-function bytesOf({ shape, dtype }: Node): number {
-  let { bytes }: { bytes: number } = dtypeInfo[dtype];
-  for (let axis = 0; axis < shape.length; axis++) bytes *= shape[axis]!;
-  return bytes;
-}
-
 /** Adds a new Tensor to those waiting for the next flush. Does not retain the node. */
 export function trackHandle(handle: TrackedHandle): void {
   const g = graph;
   g.pending.push(handle);
-  g.pendingBytes += bytesOf(handle.node);
+  const { shape, dtype } = handle.node;
+  let { bytes }: { bytes: number } = dtypeInfo[dtype];
+  for (let axis = 0; axis < shape.length; axis++) bytes *= shape[axis]!;
+  g.pendingBytes += bytes;
 }
 
 /** Removes disposed handles recorded since `from` (a length of the list in the same epoch). */
@@ -81,7 +79,8 @@ export function sweepPending(from: number): void {
 /** Recounts the bytes of pending handles, because disposed ones are not subtracted one by one. */
 function recountBytes(): void {
   graph.pendingBytes = 0;
-  for (const handle of graph.pending) if (!handle.disposed) graph.pendingBytes += bytesOf(handle.node);
+  for (const { disposed, node } of graph.pending)
+    if (!disposed) graph.pendingBytes += sizeOf(node.shape) * dtypeInfo[node.dtype].bytes;
 }
 
 /** Starts a flush if too much is pending. Only called between operations, never inside one. */

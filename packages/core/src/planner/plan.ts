@@ -8,7 +8,8 @@ import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { definitionOf } from '../graph/definition.ts';
 import type { View } from '@polygrad/compiler/shape/view';
 import type { CapturedGraph } from './capture/captured-graph.ts';
-import { type Donations, findDonations, type Lifetime, placeInArena, placeInBlocks } from './memory.ts';
+import { layOut, type Lifetime } from './arena.ts';
+import { type Donations, findDonations } from './donation.ts';
 import type { KernelDraft } from './fusion/draft.ts';
 import { importGraph } from './capture/import-graph.ts';
 import { KernelCache, type KernelEntry } from './lowering/kernel-cache.ts';
@@ -38,6 +39,16 @@ export interface BindingPlan {
   readonly unit: number;
   readonly offset: number;
   readonly bytes: number;
+  /** The bytes as a function of the sizes, where they depend on them. */
+  readonly sized: SizedBytes | null;
+  /** Which of the plan's temporaries it is part of; -1: none, or one whose place is fixed. */
+  readonly temp: number;
+}
+
+/** A temporary of a plan for a class of sizes, and its place at capacity. */
+export interface TemporaryPlan extends Lifetime {
+  readonly block: number;
+  readonly offset: number;
   /** The bytes as a function of the sizes, where they depend on them. */
   readonly sized: SizedBytes | null;
 }
@@ -72,6 +83,8 @@ export interface Plan {
   readonly buffers: readonly BufferPlan[];
   /** The place of each output of the captured graph. */
   readonly outputs: readonly OutputPlan[];
+  /** Temporaries, if some depend on the sizes: they get places anew for each size that the plan is bound to. */
+  readonly temporaries: readonly TemporaryPlan[];
   /** Blocks for temporaries. */
   readonly blocks: readonly { readonly bytes: number; readonly sizeClass: number }[];
   /** Its entries in the kernel cache. */
@@ -112,7 +125,7 @@ export function makePlan(captured: CapturedGraph, options: PlanOptions, sizedGra
   for (const { base } of places) if (base !== null) (base.leaf === null ? bases : viewed).add(base);
   const { partition, units } = partitionWithin(graph, caps.maxBindings);
   const donations = findDonations(partition, units, bases, viewed);
-  const kernels = lowerKernels(partition, units, donations, { elementBytes, bindAlign: caps.bindAlign });
+  const { kernels, sized } = lowerKernels(partition, units, donations, { elementBytes, bindAlign: caps.bindAlign });
   const lowered = units.map((unit, i) =>
     toPrograms(unit, kernels[i] as LoweredKernel | null, donations, size, options),
   );
@@ -120,7 +133,9 @@ export function makePlan(captured: CapturedGraph, options: PlanOptions, sizedGra
   const entries = lowered.map(({ entry }) => entry);
   const outputIndex = new Map([...bases].map((node, i) => [node, i]));
   const hasEmpty = places.some(({ base }) => base === null);
-  const memory = placeTemporaries(lowered, outputIndex, bases.size + Number(hasEmpty), bytesOf, options);
+  const elementsOf = (node: PlanNode): SizedBytes | null =>
+    node.forced ? sizedBytes(node) : inBytes(sized.get(node), elementSize(node.dtype, elementBytes));
+  const memory = placeTemporaries(lowered, outputIndex, bases.size + Number(hasEmpty), bytesOf, elementsOf, options);
   if (size !== null && memory.blocks.some((bytes) => bytes > caps.maxBufferBytes))
     throw new SizesRefused('temporaries of the greatest size');
   options.kernels.take(entries);
@@ -140,9 +155,10 @@ export function makePlan(captured: CapturedGraph, options: PlanOptions, sizedGra
     const start = shift * unit;
     const bytes = bytesOf(node) - start;
     const sized = leaf === null && !outputIndex.has(node) ? null : sizedBytes(node, start);
-    if (leaf !== null) return { kind: 'leaf', at: leaf.local, unit, offset: leaf.shift * unit - start, bytes, sized };
+    if (leaf !== null)
+      return { kind: 'leaf', at: leaf.local, unit, offset: leaf.shift * unit - start, bytes, sized, temp: -1 };
     const buffer = outputIndex.get(node);
-    if (buffer !== undefined) return { kind: 'taken', at: buffer, unit, offset: start, bytes, sized };
+    if (buffer !== undefined) return { kind: 'taken', at: buffer, unit, offset: start, bytes, sized, temp: -1 };
     const place = memory.node(node);
     return { ...place, offset: place.offset + start, bytes };
   }
@@ -161,6 +177,7 @@ export function makePlan(captured: CapturedGraph, options: PlanOptions, sizedGra
       if (base.leaf !== null) return { leaf: true, at: base.leaf.local, view };
       return { leaf: false, at: outputIndex.get(base)!, view };
     }),
+    temporaries: memory.temporaries,
     blocks: memory.blocks.map(block),
     kernels: entries,
     sizes: size?.capacities ?? [],
@@ -173,6 +190,9 @@ export function makePlan(captured: CapturedGraph, options: PlanOptions, sizedGra
 function elementSize(dtype: DType, elementBytes: readonly number[]): number {
   return elementBytes[dtypeInfo[dtype].id]!;
 }
+
+const inBytes = (elements: SizedBytes | undefined, bytes: number): SizedBytes | null =>
+  elements === undefined ? null : { ...elements, unit: bytes, more: bytes };
 
 /** Partitions until no kernel binds more than the engine allows or computes too much: each try forces part of such kernels into memory. */
 function partitionWithin(graph: PlanGraph, maxBindings: number): { partition: Partition; units: Unit[] } {
@@ -222,6 +242,7 @@ function toPrograms(
 }
 
 interface Temporaries {
+  readonly temporaries: readonly TemporaryPlan[];
   readonly blocks: readonly number[];
   node(node: PlanNode): BindingPlan;
   scratch(unit: number, temp: number): BindingPlan;
@@ -233,37 +254,38 @@ function placeTemporaries(
   outputs: ReadonlyMap<PlanNode, number>,
   firstBlock: number,
   bytesOf: (node: PlanNode) => number,
+  sizedOf: (node: PlanNode) => SizedBytes | null,
   { engine }: PlanOptions,
 ): Temporaries {
-  const items: { bytes: number; first: number; last: number }[] = [];
+  const items: (Lifetime & Pick<TemporaryPlan, 'sized'>)[] = [];
   const nodes = new Map<PlanNode, number>();
   const scratch: number[][] = [];
   lowered.forEach(({ slots, entry }, u) => {
-    scratch.push(entry.temps.map((bytes) => items.push({ bytes, first: u, last: u }) - 1));
+    scratch.push(entry.temps.map((bytes) => items.push({ bytes, first: u, last: u, sized: null }) - 1));
     for (const { node } of slots) {
       if (node.leaf !== null || outputs.has(node)) continue;
       const known = nodes.get(node);
-      if (known === undefined) nodes.set(node, items.push({ bytes: bytesOf(node), first: u, last: u }) - 1);
+      if (known === undefined)
+        nodes.set(node, items.push({ bytes: bytesOf(node), first: u, last: u, sized: sizedOf(node) }) - 1);
       else (items[known] as { last: number }).last = u;
     }
   });
-  const { caps } = engine;
-  const align = Math.max(64, caps.bindAlign);
-  const arena = caps.arena ? placeInArena(items, align) : null;
-  const fits = arena !== null && (arena.blocks[0] ?? 0) <= caps.maxBufferBytes;
-  const { blocks, places } = fits ? arena : placeInBlocks(items);
+  const { blocks, places } = layOut(items, engine.caps);
+  const changes = items.some(({ sized }) => sized !== null);
   const bind = (item: number): BindingPlan => {
-    const { block, offset } = places[item] as { block: number; offset: number };
+    const { block, offset } = places[item]!;
     return {
       kind: 'taken',
       at: firstBlock + block,
       unit: 1,
       offset,
-      bytes: (items[item] as Lifetime).bytes,
+      bytes: items[item]!.bytes,
       sized: null,
+      temp: changes ? item : -1,
     };
   };
   return {
+    temporaries: changes ? items.map((item, i) => ({ ...item, ...places[i]! })) : [],
     blocks,
     node: (node) => bind(nodes.get(node)!),
     scratch: (unit, temp) => bind(scratch[unit]![temp]!),

@@ -16,7 +16,7 @@ export function atSizes(n: number, capacities: readonly number[], sizes: readonl
 
 /** The bytes at these sizes. */
 export function bytesAt(
-  { unit, shape, strides, more }: SizedBytes,
+  { unit, shape, strides, more, fixed }: SizedBytes,
   capacities: readonly number[],
   sizes: readonly number[],
 ): number {
@@ -27,6 +27,8 @@ export function bytesAt(
   }
   let reach = 0;
   for (let axis = 0; axis < shape.length; axis++)
-    reach += Math.abs(atSizes(strides[axis]!, capacities, sizes)) * (atSizes(shape[axis]!, capacities, sizes) - 1);
+    reach +=
+      Math.abs(fixed === true ? strides[axis]! : atSizes(strides[axis]!, capacities, sizes)) *
+      (atSizes(shape[axis]!, capacities, sizes) - 1);
   return reach * unit + more;
 }

@@ -124,7 +124,7 @@ function binary<P extends PrimitiveName>(takes: Accepts, kernelOp: BinaryOp, wor
       shape: (src, _, op) => {
         const a = src[0]!.shape;
         const b = src[1]!.shape;
-        return sameShape(a, b) ? a : broadcastShapes(opName(op), a, b);
+        return a === b || sameShape(a, b) ? a : broadcastShapes(opName(op), a, b);
       },
       dtype: (src, _, op) => {
         const dtype = common(op, takes, src[0]!, src[1]!);

@@ -98,7 +98,8 @@ function stepsAlike(a: Script, b: Script): boolean {
   });
 }
 
-const at = (a: Place, b: Place): boolean => a.slot === b.slot && a.offset === b.offset;
+/** Temporaries get places anew for each size. Where in memory of its own a plan puts something, follows from the plan and its sizes. */
+const at = (a: Place, b: Place): boolean => a.slot === b.slot && (a.slot < 0 || a.offset === b.offset);
 
 /** Numbers of float32 have 24 binary digits. */
 const rounding: number = 2 ** -22;

@@ -155,7 +155,9 @@ describe('plans that do not fit', () => {
     const count = await withPlans(createReferenceEngine(), kinds[kind], async (plan, read) => {
       const whole = await writePlan(plan, wholeKernels(noCode), noPause);
       const found = read(whole!);
-      const places = ({ buffers, outputs, blocks, sizes }: Plan) => ({ buffers, outputs, blocks, sizes });
+      const places = ({ buffers, outputs, blocks, temporaries, sizes }: Plan) => ({
+        ...{ buffers, outputs, blocks, temporaries, sizes },
+      });
       expect(places(found)).toEqual(places(plan));
       const bound = ({ dispatches }: Plan) => dispatches.map(({ bindings, scalars }) => ({ bindings, scalars }));
       expect(bound(found)).toEqual(bound(plan));

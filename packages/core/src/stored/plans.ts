@@ -60,11 +60,12 @@ export async function writePlan(plan: Plan, writeKernel: KernelWriter, pause: Pa
   }
   out.list(plan.kernels, (entry) => out.uint(entries.indexOf(entry)));
   for (const { bindings, scalars } of plan.dispatches) {
-    out.list(bindings, ({ kind, at, unit, offset, bytes }) => {
+    out.list(bindings, ({ kind, at, unit, offset, bytes, temp }) => {
       out.uint(2 * at + Number(kind === 'leaf'));
       out.uint(unit);
       out.int(offset);
       out.uint(bytes);
+      out.uint(temp + 1);
     });
     out.ints(scalars);
   }
@@ -75,6 +76,12 @@ export async function writePlan(plan: Plan, writeKernel: KernelWriter, pause: Pa
     out.ints(sized?.shape ?? []);
   });
   out.list(plan.blocks, ({ bytes }) => out.uint(bytes));
+  out.list(plan.temporaries, ({ bytes, first, last, block, offset, sized }) => {
+    out.ints([bytes, first, last, block, offset, sized?.unit ?? 0]);
+    if (sized === null) return;
+    out.ints(sized.shape);
+    out.ints(sized.strides ?? []);
+  });
   out.list(plan.outputs, ({ leaf, at, view }) => {
     out.uint(2 * at + Number(leaf));
     out.ints(view.strides);

@@ -11,7 +11,15 @@ import type { Program } from '@polygrad/compiler/ir/ir';
 import { type CapturedGraph, viewBase } from '../planner/capture/captured-graph.ts';
 import type { PlanSize, SizedBytes, SizedGraph } from '../planner/capture/plan-graph.ts';
 import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
-import type { BindingPlan, BufferPlan, DispatchPlan, OutputPlan, Plan, PlanOptions } from '../planner/plan.ts';
+import type {
+  BindingPlan,
+  BufferPlan,
+  DispatchPlan,
+  OutputPlan,
+  Plan,
+  PlanOptions,
+  TemporaryPlan,
+} from '../planner/plan.ts';
 import { bytesAt } from '../planner/sized-bytes.ts';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { PolygradError } from '@polygrad/compiler/shape/errors';
@@ -27,7 +35,8 @@ class Places {
   readonly captured: CapturedGraph;
   readonly options: PlanOptions;
   readonly buffers: readonly BufferPlan[];
-  readonly blocks: readonly { readonly bytes: number; readonly sizeClass: number }[];
+  readonly blocks: Plan['blocks'];
+  readonly temporaries: readonly TemporaryPlan[];
   readonly #sized: SizedGraph | null;
   readonly #capacities: readonly number[];
   readonly #sizes: readonly (readonly number[])[];
@@ -38,12 +47,14 @@ class Places {
     sized: SizedGraph | null,
     options: PlanOptions,
     buffers: readonly BufferPlan[],
-    blocks: Places['blocks'],
+    blocks: Plan['blocks'],
+    temporaries: readonly TemporaryPlan[],
   ) {
     this.captured = captured;
     this.options = options;
     this.buffers = buffers;
     this.blocks = blocks;
+    this.temporaries = temporaries;
     this.#sized = sized;
     const { capacities, low, high }: Pick<PlanSize, 'capacities' | 'low' | 'high'> = sized?.size ?? oneSize;
     this.#capacities = capacities;
@@ -61,6 +72,12 @@ class Places {
         check(bytesAt(this.#bytesOf(buffer), capacities, n) <= this.#leaf(donor, n).end, 'the bytes of a donor');
     }
     for (const { bytes } of blocks) this.#checkBytes(bytes);
+    for (const { bytes, block, offset, sized } of temporaries) {
+      check(offset >= 0 && offset + bytes <= (blocks[block]?.bytes ?? 0), 'the place of a temporary');
+      if (sized === null) continue;
+      check(bytesAt(sized, capacities, capacities) === bytes, 'the bytes of a temporary');
+      for (const n of this.#sizes) check(bytesAt(sized, capacities, n) <= bytes, 'the bytes of a temporary');
+    }
   }
 
   #checkBytes(bytes: number): void {
@@ -120,8 +137,17 @@ class Places {
     return place.bytes;
   }
 
-  checkBinding(binding: BindingPlan, { dtype, arg }: Program['params'][number]): void {
-    const { kind, at, unit, offset, bytes, sized } = binding;
+  /** @param dispatch the kernel's place among those of the plan */
+  checkBinding(binding: BindingPlan, { dtype, arg }: Program['params'][number], dispatch: number): void {
+    const { kind, at, unit, offset, bytes, sized, temp } = binding;
+    if (temp >= 0 || (at >= this.buffers.length && kind === 'taken' && this.temporaries.length > 0)) {
+      const own = this.temporaries[temp];
+      check(own !== undefined && own.first <= dispatch && dispatch <= own.last, 'a temporary');
+      const end = own.offset + own.bytes;
+      const isIn = kind === 'taken' && at === this.buffers.length + own.block;
+      check(isIn && offset >= own.offset && offset + bytes === end, 'the place of a temporary');
+      check(own.sized === null || arg.fewer === 1, 'the length of a temporary');
+    }
     check(arg.length * this.elementBytes(dtype) <= bytes, 'the length of a binding');
     if (kind === 'taken') {
       check(offset >= 0 && offset % this.options.engine.caps.bindAlign === 0, 'an offset');
@@ -198,9 +224,9 @@ export function readPlan(
       bindings.map(() => {
         const places = from.list((): BindingPlan => {
           const at = from.uint();
-          const [unit, offset, size] = [from.uint(), from.int(), from.uint()];
+          const [unit, offset, size, temp] = [from.uint(), from.int(), from.uint(), from.uint() - 1];
           const kind = at % 2 === 1 ? 'leaf' : 'taken';
-          return { kind, at: Math.floor(at / 2), unit, offset, bytes: size, sized: null };
+          return { kind, at: Math.floor(at / 2), unit, offset, bytes: size, sized: null, temp };
         });
         return { bindings: places, scalars: from.ints() };
       }),
@@ -210,12 +236,23 @@ export function readPlan(
       return { ...block(own), donor, sized: unit === 0 ? null : { unit, shape, strides: null, more: 0 } };
     });
     const blocks = from.list(() => block(from.uint()));
+    const temporaries = from.list((): TemporaryPlan => {
+      const [own, first, last, at, offset, unit] = from.ints() as [number, number, number, number, number, number];
+      const place = { bytes: own, first, last, block: at, offset };
+      if (unit === 0) return { ...place, sized: null };
+      const [shape, strides] = [from.ints(), from.ints()];
+      const isHeld = strides.length === 0;
+      const sized: SizedBytes = isHeld
+        ? { unit, shape, strides: null, more: 0 }
+        : { unit, shape, strides, more: unit, fixed: true };
+      return { ...place, sized };
+    });
     const outputs = from.list((): OutputPlan => {
       const at = from.uint();
       return { leaf: at % 2 === 1, at: Math.floor(at / 2), view: { strides: from.ints(), offset: from.int() } };
     });
     check(from.done && outputs.length === captured.outputs.length, 'the end of a plan');
-    const places = new Places(captured, sized, options, buffers, blocks);
+    const places = new Places(captured, sized, options, buffers, blocks, temporaries);
     for (const [i, output] of outputs.entries()) places.checkOutput(output, captured.outputs.data[i]!);
     for (const [u, entry] of used.entries()) {
       for (const [i, { params, scalars }] of slotsOfKernel(entry).entries()) {
@@ -223,7 +260,7 @@ export function readPlan(
         check(params.length === bindings.length && scalars.length === locals.length, 'the slots of a kernel');
         for (const [slot, b] of bindings.entries()) {
           bindings[slot] = { ...b, sized: places.sizedOf(b) };
-          places.checkBinding(bindings[slot], params[slot]!);
+          places.checkBinding(bindings[slot], params[slot]!, u);
         }
         for (const [slot, local] of locals.entries()) places.checkScalar(local, scalars[slot]!);
       }
@@ -233,7 +270,8 @@ export function readPlan(
     const dispatches = used.flatMap(({ compiled }, u) =>
       compiled.map((kernel, i): DispatchPlan => ({ kernel, ...bound[u]![i]! })),
     );
-    return { dispatches, buffers, outputs, blocks, kernels: used, sizes, placed: null, stays: null, commands: [] };
+    const fixed = { placed: null, stays: null, commands: [] };
+    return { dispatches, buffers, outputs, temporaries, blocks, kernels: used, sizes, ...fixed };
   } finally {
     // Kernels of a refused plan are dropped, unless other plans use them.
     if (!taken) kernels.drop([...new Set(entries)].filter(({ uses }) => uses === 0));

@@ -83,9 +83,14 @@ function linesOf(results: readonly Node[], operands: readonly Node[], shared: nu
 
 /** True if the shared operands have shape [], and those of the set one shape. */
 function isSet(operands: readonly Node[], shared: number): boolean {
-  for (let i = 0; i < operands.length; i++)
-    if (!sameShape(operands[i]!.shape, i < shared ? number : operands[shared]!.shape)) return false;
-  return operands.length > shared;
+  for (let i = 0; i < shared; i++) if (operands[i]!.shape.length !== 0) return false;
+  if (operands.length <= shared) return false;
+  const { shape: first } = operands[shared]!;
+  for (let i = shared + 1; i < operands.length; i++) {
+    const { shape } = operands[i]!;
+    if (shape !== first && !sameShape(shape, first)) return false;
+  }
+  return true;
 }
 
 function haveDtypes({ dtypes }: Lines, operands: readonly Node[]): boolean {

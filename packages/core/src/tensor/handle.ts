@@ -73,20 +73,26 @@ export function traceOrigins(on: boolean): void {
 
 /** The class of all Tensors. */
 export class TensorHandle implements TrackedHandle {
-  node: Node;
-  disposed: boolean = false;
-  watched: boolean = false;
-  kept: boolean = false;
-  stamp: number = 0;
-  assigned: boolean = false;
+  declare node: Node;
+  declare disposed: boolean;
+  declare watched: boolean;
+  declare kept: boolean;
+  declare stamp: number;
+  declare assigned: boolean;
   /** Name of the operation that made the tensor. */
-  readonly label: string;
+  declare readonly label: string;
   /** Stack trace, while traceOrigins is on. */
-  readonly origin: string;
+  declare readonly origin: string;
 
   constructor(node: Node) {
     this.node = node;
-    this.label = opName(node.op);
+    this.disposed = false;
+    this.watched = false;
+    this.kept = false;
+    this.stamp = 0;
+    this.assigned = false;
+    const { label } = graph;
+    this.label = label === '' ? node.op : label;
     this.origin = withOrigins ? (new Error().stack ?? '') : '';
   }
 
@@ -235,7 +241,7 @@ export class TensorHandle implements TrackedHandle {
     if (this.watched) unwatch(this);
     if (this.assigned) transactions.forget(this);
     const { node } = this;
-    if (isLeaf(node) && node.handles === 1) (node.slot.grad as TensorHandle | null)?.dispose();
+    if (node.slot !== null && isLeaf(node) && node.handles === 1) (node.slot.grad as TensorHandle | null)?.dispose();
     release(node);
   }
 

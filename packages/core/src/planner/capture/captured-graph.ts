@@ -179,7 +179,13 @@ export class CapturedGraph {
       }
       key.length = end;
     }
-    this.#number(node);
+    // `#number`, without a call for each node.
+    const at = this.count++;
+    node.mark = this.#mark;
+    node.index = at;
+    this.nodes[at] = node;
+    if (at >= this.#edges.length) this.#growEdges();
+    this.#edges[at] = 0;
   }
 
   /** Gives a node the next number. */
@@ -188,20 +194,23 @@ export class CapturedGraph {
     node.mark = this.#mark;
     node.index = at;
     this.nodes[at] = node;
-    if (at >= this.#edges.length) {
-      const bigger = new Int32Array(this.#edges.length * 2);
-      bigger.set(this.#edges);
-      this.#edges = bigger;
-    }
+    if (at >= this.#edges.length) this.#growEdges();
     this.#edges[at] = 0;
     return at;
+  }
+
+  #growEdges(): void {
+    const bigger = new Int32Array(this.#edges.length * 2);
+    bigger.set(this.#edges);
+    this.#edges = bigger;
   }
 
   /** Numbers a node in memory, and writes it to the key: dtype, shape, strides, buffer, alignment. */
   #takeLeaf(node: Node, own: NodeStorage, options: CaptureOptions): void {
     const at = this.#number(node);
-    this.leaves.reserve(1);
-    this.leaves.push(at);
+    const { leaves } = this;
+    if (leaves.length === leaves.data.length) leaves.reserve(1);
+    leaves.data[leaves.length++] = at;
     let storage = own;
     if ((storage.buffer as PoolBuffer).pool !== options.pool) {
       const here = storageIn(node, options.pool);
@@ -219,7 +228,8 @@ export class CapturedGraph {
     const { key } = this;
     const { shape } = node;
     const { strides, offset } = storage.view;
-    key.reserve(shape.length * 2 + 8);
+    const most = shape.length * 2 + 8;
+    if (key.length + most > key.data.length) key.reserve(most);
     const { data } = key;
     const typeId = node.dtype === this.#dtype ? this.#dtypeId : dtypeInfo[node.dtype].id;
     let end = key.length;

@@ -68,6 +68,8 @@ export interface PlanSize {
   check(op: PrimitiveName, attr: unknown, src: readonly PlanNode[], shape: Shape): void;
   /** Bytes of a node in memory as a function of the sizes, without those before `start`; null where they are fixed. */
   bytesOf(node: PlanNode, elementBytes: number, start: number): SizedBytes | null;
+  /** The elements of a temporary from the first to the last one used, as a function of the sizes; null where they are fixed. Without strides it is row-major. */
+  reachOf(node: PlanNode, strides?: readonly number[]): SizedBytes | null;
   /**
    * Position in memory of an element of a leaf or an output: its length is the bound size, and its strides follow. Null where they do not
    * depend on the size.
@@ -101,6 +103,8 @@ export interface SizedBytes {
   readonly shape: Shape;
   readonly strides: readonly number[] | null;
   readonly more: number;
+  /** True where the strides are those at capacity, whatever the sizes are. */
+  readonly fixed?: true;
 }
 
 /** A captured graph at the capacity of a class of sizes (planner/families/). */

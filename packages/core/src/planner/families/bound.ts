@@ -1,16 +1,17 @@
 /**
- * Computes what depends on the sizes that a plan is bound to: bytes and strides of leaves and outputs, updates of programs, and the bound
- * plan itself.
+ * Computes what depends on the sizes that a plan is bound to: bytes and strides of leaves and outputs, bytes and places of temporaries, updates of
+ * programs, and the bound plan itself.
  *
- * Temporaries of a plan are laid out for its capacity.
+ * Strides of temporaries are those at capacity, so that kernels know them. They are as long as they are used.
  */
+import type { EngineCaps } from '../../engine/engine.ts';
 import { block } from '../../engine/pool.ts';
 import { definitionOf } from '../../graph/definition.ts';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import type { Exprs } from '@polygrad/compiler/ir/expr';
 import { groupsAt } from '@polygrad/compiler/ir/groups';
 import type { KNode } from '@polygrad/compiler/ir/ir';
-import type { Shape } from '@polygrad/compiler/shape/view';
+import { rowMajorStrides, type Shape } from '@polygrad/compiler/shape/view';
 import {
   type PlanGraph,
   type PlanNode,
@@ -22,6 +23,7 @@ import {
 } from '../capture/plan-graph.ts';
 import type { Index } from '../lowering/index-map.ts';
 import type { BindingPlan, Plan } from '../plan.ts';
+import { layOut } from '../arena.ts';
 import { atSizes, bytesAt } from '../sized-bytes.ts';
 
 /** `PlanSize.factorOf`. */
@@ -55,13 +57,26 @@ export function bound(e: Exprs, { capacities, low, high }: PlanSize, n: number):
   return e.mul(product, left);
 }
 
-/** The plan of a class, bound to these sizes. `isThreads`: groups have several threads, and the sizes decide how many groups run. */
-export function sized(plan: Plan, sizes: readonly number[], isThreads: boolean): Plan {
+/** The plan of a class, bound to these sizes. */
+export function sized(plan: Plan, sizes: readonly number[], caps: EngineCaps): Plan {
+  const { temporaries } = plan;
+  const now = temporaries.map(({ bytes, first, last, sized }) => ({
+    bytes: sized === null ? bytes : bytesAt(sized, plan.sizes, sizes),
+    first,
+    last,
+  }));
+  const { blocks, places } = layOut(now, caps);
   // Field by field: copies of all fields take several times as long.
   const fit = (binding: BindingPlan): BindingPlan => {
-    const { kind, at, unit, offset, sized } = binding;
+    const { kind, at, unit, offset, sized, temp } = binding;
+    if (temp >= 0) {
+      const place = places[temp]!;
+      const start = offset - temporaries[temp]!.offset;
+      const bytes = now[temp]!.bytes - start;
+      return { kind, at: plan.buffers.length + place.block, unit, offset: place.offset + start, bytes, sized, temp };
+    }
     if (sized === null) return binding;
-    return { kind, at, unit, offset, bytes: bytesAt(sized, plan.sizes, sizes), sized };
+    return { kind, at, unit, offset, bytes: bytesAt(sized, plan.sizes, sizes), sized, temp };
   };
   const hasSize = (x: number): boolean => x !== 0 && plan.sizes.some((capacity) => x % capacity === 0);
   return {
@@ -74,7 +89,7 @@ export function sized(plan: Plan, sizes: readonly number[], isThreads: boolean):
       kernel,
       bindings: bindings.map(fit),
       scalars,
-      groups: isThreads ? groupsAt(kernel.program, sizes) : null,
+      groups: caps.simt ? groupsAt(kernel.program, sizes) : null,
     })),
     buffers: plan.buffers.map((buffer) => {
       const { donor, sized } = buffer;
@@ -82,6 +97,7 @@ export function sized(plan: Plan, sizes: readonly number[], isThreads: boolean):
       const { bytes, sizeClass } = block(bytesAt(sized, plan.sizes, sizes));
       return { bytes, sizeClass, donor, sized };
     }),
+    blocks: temporaries.length > 0 ? blocks.map(block) : plan.blocks,
     outputs: plan.outputs.map((output) => {
       const { strides, offset } = output.view;
       if (!strides.some(hasSize)) return output;
@@ -99,6 +115,26 @@ export function sizedBytes(size: PlanSize, node: PlanNode, unit: number, start: 
   const { capacities } = size;
   const reach = bytesAt({ unit: 1, shape, strides, more: 0 }, capacities, capacities);
   return { unit, shape, strides, more: (span - reach) * unit - start };
+}
+
+/** `PlanSize.reachOf`. */
+export function reachOf(
+  size: PlanSize,
+  { shape }: PlanNode,
+  strides: readonly number[] = rowMajorStrides(shape),
+): SizedBytes | null {
+  if (shape.every((n) => sizeFactor(size, n) === 0)) return null;
+  const [lengths, steps]: [number[], number[]] = [[], []];
+  for (const [axis, extent] of shape.entries()) {
+    // At capacity each stretch has room for the greatest size.
+    let step = strides[axis]!;
+    for (const length of [...(size.stretches.get(extent) ?? [extent])].reverse()) {
+      lengths.push(length);
+      steps.push(step);
+      step *= length;
+    }
+  }
+  return { unit: 1, shape: lengths, strides: steps, more: 1, fixed: true };
 }
 
 /** `PlanSize.placeIn`. */

@@ -191,7 +191,7 @@ export class PlanFamilies {
       form.plans.set(name, plan);
     }
     if (plan === null) return null;
-    const at = sized(plan, n, options.engine.caps.simt);
+    const at = sized(plan, n, options.engine.caps);
     // Kernels read a tensor from a fixed element on. One that is shorter than that is not read there, and the flush gets a plan of its own.
     if (at.dispatches.some(({ bindings }) => bindings.some(({ bytes }) => bytes < 0))) return null;
     this.#last = form;
@@ -251,11 +251,30 @@ const ownAttributes = ['op', 'axes', 'axis', 'lhsBatch', 'rhsBatch', 'lhsContrac
 
 /** The structure of a captured graph without its sizes. */
 function formOf(captured: CapturedGraph): number {
-  let hash = captured.count;
-  const mix = (x: number): void => {
+  return mixed(captured.count, (mix) => mixForm(captured, mix));
+}
+
+type Mix = (x: number) => void;
+
+function mixed(seed: number, write: (mix: Mix) => void): number {
+  let hash = seed;
+  write((x) => {
     hash = Math.imul(hash ^ x, 0x9e3779b1);
     hash ^= hash >>> 15;
-  };
+  });
+  return hash;
+}
+
+/** Operations and ranks alone. */
+function mixOperations(captured: CapturedGraph, mix: Mix): void {
+  for (let i = 0; i < captured.count; i++) {
+    const node = captured.nodes[i]!;
+    mix(node.storage === null ? node.kind : -1);
+    mix(node.shape.length);
+  }
+}
+
+function mixForm(captured: CapturedGraph, mix: Mix): void {
   for (let i = 0; i < captured.count; i++) {
     const node = captured.nodes[i]!;
     mix(node.storage === null ? node.kind : -1);
@@ -277,7 +296,6 @@ function formOf(captured: CapturedGraph): number {
     mix(list.length);
     for (let i = 0; i < list.length; i++) mix(list.data[i]!);
   }
-  return hash;
 }
 
 /**
@@ -299,6 +317,8 @@ function moreSizes(forms: readonly Form[], now: Sample, captured: CapturedGraph)
 const manyPlans = 20;
 /** With more hits than this in between, plans do not count as a row. */
 const mostHits = 100;
+/** Computations for which plans are counted. */
+const mostRows = 64;
 /** The hint names at most this many shapes. */
 const mostShapes = 3;
 
@@ -312,27 +332,34 @@ interface Row {
  * One hint to the user about a form whose sizes do not share plans: every new size makes a plan. Counts of one engine; it gives its hint once.
  */
 class PlanHints {
-  /** By hash of the form; null once the hint was given. */
+  /** By operations and ranks, because sizes of 1 make other forms: where one of many sizes is 1 now and then, hardly any form comes twice. Null once the hint was given. */
   #rows: Map<number, Row> | null = new Map();
+  /** The row of each form. */
+  readonly #rowOf = new Map<number, number>();
 
   /** A form got a shared plan, which ends its row. */
   shared(hash: number): void {
-    this.#rows?.delete(hash);
+    const row = this.#rowOf.get(hash);
+    if (row !== undefined) this.#rows?.delete(row);
   }
 
   /** A form got its own plan, after `hits` flushes with known plans. */
   made(hash: number, captured: CapturedGraph, hits: number, log: Logger): void {
     if (this.#rows === null) return;
-    const row = this.#rows.get(hash);
+    const like = mixed(captured.count, (mix) => mixOperations(captured, mix));
+    this.#rowOf.set(hash, like);
+    const row = this.#rows.get(like);
     if (row === undefined || hits - row.hits > mostHits) {
       // Programs with many forms: old rows have ended.
-      if (this.#rows.size >= 64) this.#rows.clear();
-      this.#rows.set(hash, { plans: 1, hits, first: sampleOf(captured) });
+      if (this.#rows.size >= mostRows) this.#rows.clear();
+      if (this.#rowOf.size > mostRows * manyPlans) this.#rowOf.clear();
+      this.#rows.set(like, { plans: 1, hits, first: sampleOf(captured) });
       return;
     }
     row.hits = hits;
     if (++row.plans < manyPlans) return;
     this.#rows = null;
+    this.#rowOf.clear();
     const text =
       `[polygrad] ${manyPlans} new plans in a row for one computation, because ${changes(row.first, captured)}. Each takes as long as planning and compiling; pad to a few sizes. ` +
       'See https://github.com/polygrad/polygrad/blob/main/docs/plans.md; setLogger(null) silences this.';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createNullEngine } from '@polygrad/testing';
-import { setEngine, tensor, type Tensor } from '../../index.ts';
+import { concat, setEngine, tensor, type Tensor } from '../../index.ts';
 import { profile } from '../../runtime/profile.ts';
 import { vectorLowering } from '../../targets/vectors.ts';
 import {
@@ -52,6 +52,19 @@ it('says once which shapes change, after twenty plans of one form in a row', asy
   for (let n = 22; n < 80; n++) run(n, flipped);
   await null;
   expect(said).toHaveLength(1);
+});
+
+it('says it where one of many sizes is 1 now and then', async () => {
+  for (let turn = 0; turn < 24; turn++) {
+    const tables = Array.from({ length: 12 }, (_, k) => rows(k === turn % 12 ? 1 : 2 + ((turn * 7 + k * 5) % 11)));
+    using y = concat(tables.map(flipped));
+    flush();
+    expect(y.shape[1]).toBe(3);
+    for (const table of tables) table.dispose();
+  }
+  await null;
+  expect(said).toHaveLength(1);
+  expect(said[0]).toContain('20 new plans in a row for one computation, because shapes of its data change');
 });
 
 it('says nothing where sizes share plans, or never shall', async () => {

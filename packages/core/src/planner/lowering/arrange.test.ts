@@ -15,7 +15,7 @@ function strides(sources: readonly (readonly number[])[], from = shape): readonl
     return e.load(e.param(i, 'float32', 'read', 1000), at);
   });
   const value = loads.reduce((x, y) => e.add(x, y));
-  return stridesFor(from, loops, value, new FreeRanges());
+  return stridesFor(from, loops, value, { free: new FreeRanges(), size: null });
 }
 
 const first = [60, 12, 4, 1];

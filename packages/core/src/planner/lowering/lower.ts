@@ -12,11 +12,11 @@ import { flattened, Rewriter, step } from '@polygrad/compiler/ir/rewrite';
 import { linearOf } from '@polygrad/compiler/ir/simplify/integers';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { rowMajorStrides, type Shape } from '@polygrad/compiler/shape/view';
-import type { PlanNode, PlanSize } from '../capture/plan-graph.ts';
+import { type PlanNode, type PlanSize, type SizedBytes, sizeFactor } from '../capture/plan-graph.ts';
 import type { Demand, DraftContext, KernelDraft } from '../fusion/draft.ts';
 import type { Unit } from '../fusion/order.ts';
 import type { Partition } from '../fusion/partition.ts';
-import type { Donations } from '../memory.ts';
+import type { Donations } from '../donation.ts';
 import { flatten, type Index } from './index-map.ts';
 import { makeValue, type Slot } from './rules.ts';
 
@@ -96,32 +96,48 @@ export function rebase(loop: LoopKernel, e: Exprs, { elementBytes, bindAlign }: 
 /** Tensors of lower rank stay row-major, so that more kernels are equal. */
 const leastRank = 3;
 
-/** Strides of a temporary of this shape whose element at `at` is `value`; row-major unless the sources agree on another order. */
-export function stridesFor(shape: Shape, at: Index, value: KNode, free: FreeRanges): readonly number[] {
-  const usual = rowMajorStrides(shape);
+/**
+ * Strides of a temporary of this shape whose element at `at` is `value`; row-major unless the sources agree on another order.
+ *
+ * In a plan for a class of sizes strides are those at capacity. A sized axis is the outermost then: at a small size only the beginning is used, and only that
+ * is allocated. The innermost axis stays, for vectors.
+ */
+export function stridesFor(
+  shape: Shape,
+  at: Index,
+  value: KNode,
+  { free, size }: Pick<DraftContext, 'free' | 'size'>,
+): readonly number[] {
+  const order = orderFor(shape, at, value, free);
+  if (order === null) return rowMajorStrides(shape);
+  const sized = size === null ? -1 : order.findIndex((axis) => sizeFactor(size, shape[axis]!) > 0);
+  if (sized > 0 && sized < order.length - 1) order.unshift(...order.splice(sized, 1));
+  const strides = [...rowMajorStrides(shape)];
+  let step = 1;
+  for (const axis of order.reverse()) {
+    strides[axis] = step;
+    step *= shape[axis]!;
+  }
+  return strides;
+}
+
+/** The axes that are longer than 1, outermost first; null for few. */
+function orderFor(shape: Shape, at: Index, value: KNode, free: FreeRanges): number[] | null {
   const axes = shape.flatMap((n, axis) => (n === 1 ? [] : [axis]));
-  if (axes.length < leastRank) return usual;
+  if (axes.length < leastRank) return null;
   const loops = axes.map((axis) => at[axis]!);
-  if (!loops.every((x): x is Range => x.op === 'RANGE')) return usual;
+  if (!loops.every((x): x is Range => x.op === 'RANGE')) return axes;
   const reads = loadsOf(value).map((load) => stepsOf(load.src[1], loops, free));
   const whole = reads.filter((steps) => steps.every((step) => step > 0));
-  if (whole.length === 0) return usual;
   const orders = whole.map((steps) =>
     axes
       .map((axis, i) => ({ axis, step: steps[i]! }))
       .sort((x, y) => y.step - x.step || x.axis - y.axis)
       .map((x) => x.axis),
   );
-  const [order] = orders as [number[]];
-  // The sources disagree: in any order one of them is read across.
-  if (orders.some((other) => other.join() !== order.join())) return usual;
-  const strides = [...usual];
-  let step = 1;
-  for (const axis of [...order].reverse()) {
-    strides[axis] = step;
-    step *= shape[axis]!;
-  }
-  return strides;
+  const [order] = orders;
+  // Where the sources disagree, in any order one of them is read across.
+  return order === undefined || orders.some((other) => other.join() !== order.join()) ? axes : order;
 }
 
 /** About how far apart in memory the elements of consecutive iterations are, for each loop; 0 where the index does not depend on it. */
@@ -166,8 +182,10 @@ class Slots {
   readonly #known = new Map<PlanNode, KNodeOf<'PARAM'>>();
   readonly #e: Exprs;
   readonly #size: PlanSize | null;
+  readonly #sized: SizedTemporaries;
 
-  constructor({ e, size }: DraftContext) {
+  constructor({ e, size }: DraftContext, sized: SizedTemporaries) {
+    this.#sized = sized;
     this.#e = e;
     this.#size = size;
     size?.capacities.forEach((_, i) => {
@@ -180,7 +198,8 @@ class Slots {
     let param = this.#known.get(node);
     if (param === undefined) {
       const { leaf, size, forced } = node;
-      const isBound = (leaf !== null || forced) && this.#size !== null && this.#size.bytesOf(node, 1, 0) !== null;
+      const isHeld = (leaf !== null || forced) && this.#size !== null && this.#size.bytesOf(node, 1, 0) !== null;
+      const isBound = isHeld || this.#sized.has(node);
       param = this.#e.param(this.params.length, node.dtype, access, leaf?.span ?? size, isBound ? 1 : undefined);
       this.#known.set(node, param);
       this.params.push(param);
@@ -206,17 +225,21 @@ class Slots {
   }
 }
 
-/** Loop nests of all units in the given order; null for programs. */
+/** How bytes of temporaries depend on sizes, in elements. Those that programs of their own read or write are not among them. */
+export type SizedTemporaries = ReadonlyMap<PlanNode, SizedBytes>;
+
+/** Loop nests of all units in the given order; null for programs. And the temporaries that are shorter at smaller sizes. */
 export function lowerKernels(
   p: Partition,
   units: readonly Unit[],
   donations: Donations,
   options: RebaseOptions,
-): (LoweredKernel | null)[] {
-  const { e } = p.context;
+): { readonly kernels: readonly (LoweredKernel | null)[]; readonly sized: SizedTemporaries } {
+  const { e, size } = p.context;
+  const sized = new Map<PlanNode, SizedBytes>();
   const slots = new Map<KernelDraft, Slots>();
   for (const unit of units) {
-    const shared = new Slots(p.context);
+    const shared = new Slots(p.context, sized);
     for (const kernel of unit) slots.set(kernel, shared);
   }
   for (const [output, leaf] of donations) slots.get(p.homes[output.index]!.kernel)?.inPlace(output, leaf);
@@ -233,7 +256,9 @@ export function lowerKernels(
     const home = p.homes[node.index];
     if (home != null && !home.kernel.handwritten && home.staged === null) {
       home.value = makeValue(context, home);
-      if (!p.mustStore(node)) arranged.set(node, stridesFor(node.shape, home.index, home.value, p.context.free));
+      if (!p.mustStore(node)) arranged.set(node, stridesFor(node.shape, home.index, home.value, p.context));
+      const reach = node.forced || isInPrograms(p, node) ? null : (size?.reachOf(node, arranged.get(node)) ?? null);
+      if (reach !== null) sized.set(node, reach);
     }
     for (const demand of p.demandsOf(node)) {
       if (demand.kernel.handwritten || demand.staged !== null || demand === home) continue;
@@ -246,9 +271,15 @@ export function lowerKernels(
       demand.value = e.load(e.stage('shared', from.value!, ranges), at);
     }
   }
-  return units.map((unit) =>
+  const kernels = units.map((unit) =>
     unit.some((kernel) => kernel.handwritten) ? null : finish(e, unit, slots.get(unit[0]!)!, arranged, options),
   );
+  return { kernels, sized };
+}
+
+function isInPrograms(p: Partition, node: PlanNode): boolean {
+  for (const { handwritten } of p.readersOf(node)) if (handwritten) return true;
+  return false;
 }
 
 /** Loops of outer rows first; within a row in the order of the axes. */
@@ -263,7 +294,7 @@ function orderedAxes(kernel: KernelDraft): Range[] {
 type Arranged = ReadonlyMap<PlanNode, readonly number[]>;
 
 /**
- * Position of an element in memory. Temporaries are laid out for the plan's capacity; leaves and outputs have the bound size,
+ * Position of an element in memory. Strides of temporaries are those at the plan's capacity; leaves and outputs have the bound size,
  * and strides that follow from it.
  */
 function placeIn({ e, size }: DraftContext, node: PlanNode, index: Index, arranged: Arranged): KNode {

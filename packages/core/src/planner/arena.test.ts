@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Lifetime, placeInArena, placeInBlocks } from './memory.ts';
+import { type Lifetime, placeInArena, placeInBlocks } from './arena.ts';
 import { draws } from '@polygrad/compiler/fixtures/draws';
 
 const lifetimes = fc.array(

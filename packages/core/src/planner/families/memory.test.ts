@@ -1,0 +1,60 @@
+/** Memory of plans for classes of sizes: temporaries take what the bound size needs, not what the greatest of the class would. */
+import { createNullEngine } from '@polygrad/testing';
+import { afterEach, expect, it } from 'vitest';
+import {
+  matmul,
+  memory,
+  relu,
+  scope,
+  setDynamicSizes,
+  setEngine,
+  softmax,
+  stats,
+  sum,
+  tensor,
+  zeros,
+} from '../../index.ts';
+
+afterEach(() => {
+  setDynamicSizes('automatic');
+});
+
+/** Layers on `n` rows. */
+const layers = (n: number): number[] => {
+  scope(() => {
+    let x = tensor(new Float32Array(n * 64), { shape: [n, 64] });
+    const weights = zeros([64, 64]);
+    for (let i = 0; i < 3; i++) x = relu(matmul(x, weights));
+    return sum(x);
+  }).dispose();
+  return [n];
+};
+
+/** Weights of attention, with scores in memory. */
+const scores = (n: number): number[] => {
+  scope(() => {
+    const x = tensor(new Float32Array(4 * n * 16), { shape: [4, n, 16] });
+    return matmul(softmax(matmul(x, x.transpose(-1, -2)), -1), x);
+  }).dispose();
+  return [n];
+};
+
+/** The most memory in use at `n`, after sizes that share a plan with it where they may. */
+async function peakAt(f: (n: number) => number[], n: number, sizes: 'automatic' | 'never'): Promise<number> {
+  setDynamicSizes(sizes);
+  await setEngine(createNullEngine());
+  for (const size of [9, 10, n]) f(size);
+  if (sizes === 'automatic') expect(stats().families).toBe(1);
+  return memory().peakBytes;
+}
+
+it('rows take as much as in a plan of their own', async () => {
+  const own = await peakAt(layers, 40, 'never');
+  expect(await peakAt(layers, 40, 'automatic')).toBeLessThan(1.1 * own);
+});
+
+it('square matrices take memory by their rows', async () => {
+  const greatest = await peakAt(scores, 511, 'automatic');
+  // Copies that products make of factors have room for the greatest size.
+  for (const n of [16, 64, 200]) expect(await peakAt(scores, n, 'automatic')).toBeLessThan((greatest * (n + 8)) / 400);
+});
