@@ -11,7 +11,7 @@ import type { FreeRanges, Range, RangeList } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
 import type { Known, Linear } from '../../ir/node.ts';
 import { remake } from '../../ir/rewrite.ts';
-import { linearOf } from '../../ir/simplify/integers.ts';
+import { linearOf, literalOf } from '../../ir/simplify/integers.ts';
 import { type DType, isFloat } from '../../shape/dtype.ts';
 
 /** A range opened as `count` copies of `lanes` values, starting at `base`, consecutive copies `step` apart. */
@@ -268,6 +268,12 @@ export class Values {
       const n = stack[stack.length - 1]!;
       const memo = scope.memoOf(n);
       if (!memo.has(n)) {
+        const picked = n.op === 'WHERE' ? this.#picked(n) : null;
+        if (picked !== null) {
+          memo.set(n, picked);
+          stack.pop();
+          continue;
+        }
         // For a LOAD only its alternative; address and gate are lowered with the load.
         const first = n.op === 'LOAD' ? 3 : 0;
         const end = n.op === 'REDUCE' || n.op === 'RANGE' ? 0 : n.src.length;
@@ -285,6 +291,33 @@ export class Values {
       stack.pop();
     }
     return this.#find(root)!;
+  }
+
+  /**
+   * Elements of several rows in a fixed pattern, such as phases of a convolution side by side: each lane reads only what it keeps. Null where the
+   * pattern is not known, is the same in all lanes, or whole vectors of a row are blended.
+   */
+  #picked(root: KNodeOf<'WHERE'>): KNode | null {
+    const { scope } = this;
+    const { e } = scope;
+    if (!scope.isVector(scope.free.of(root.src[0]))) return null;
+    const leaves = new Set<KNode>();
+    const lanes: KNode[] = [];
+    for (let k = 0; k < scope.vector!.lanes; k++) {
+      let n: KNode = root;
+      while (n.op === 'WHERE') {
+        const [test, yes, no]: KNodeOf<'WHERE'>['src'] = n.src;
+        const known = literalOf(scope.atLane(k, () => this.lower(test)));
+        if (known === null) return null;
+        n = known ? yes : no;
+      }
+      if (n.op !== 'LOAD' || n.src[0].op === 'STAGE') return null;
+      if (!leaves.has(n) && this.address(n.src[1]).kind === 'unit') return null;
+      leaves.add(n);
+      const leaf = n;
+      lanes.push(scope.atLane(k, () => this.lower(leaf)));
+    }
+    return leaves.size < 2 ? null : e.vec(lanes);
   }
 
   #find(n: KNode): KNode | undefined {

@@ -30,7 +30,7 @@ import {
 } from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
-import { cutNarrow, cutSegments, cutStretches, splitRanges, widenNarrow } from './cuts.ts';
+import { cutNarrow, cutSegments, cutStretches, splitPhases, splitRanges, widenNarrow } from './cuts.ts';
 import { besideRows, columnsOf, cutRows, cutStreams, interleaveRows, canInterleaveRows, streamed } from './streams.ts';
 import { tiledTransposes } from './tile.ts';
 import { as, LoopNest, reorder, shaped, split } from './transforms.ts';
@@ -202,7 +202,7 @@ function cutIntoGroups(
     const n = r.arg.extent;
     const shared = work.stores.every((s) => s.ranges.includes(r));
     const cheap = work.binders.every((b) => b.free.includes(r) || b.work <= repeatable || isInner(b, work));
-    if (done || !shared || !cheap || n === 0 || !endsAlone(r)) {
+    if (done || !shared || !cheap || n === 0 || !endsAlone(r) || r.arg.kind === 'unroll') {
       done = true;
       now = keep(r);
       continue;
@@ -237,7 +237,7 @@ function isInner(b: Binder, work: NestWork): boolean {
 /** Each pass takes a nest of stores that share loops, and may return several nests. */
 const passes: readonly ((nest: LoopNest, caps: CodegenCaps) => LoopNest)[] = [
   cutStretches,
-  (nest) => cutSegments(splitRanges(reduceWhileStaging(nest))),
+  (nest) => cutSegments(splitRanges(splitPhases(reduceWhileStaging(nest)))),
   cutStreams,
   cutRows,
   cutNarrow,

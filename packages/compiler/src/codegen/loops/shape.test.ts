@@ -111,6 +111,26 @@ describe('shape of programs', () => {
     const turned = elementwise([64, 64], (e, [i, j], x) => x(1, flat(e, [j!, e.sub(e.i32(63), i!)], [64, 64]), 4096));
     expect(optimize(turned, simdCaps).transforms?.some(({ name }) => name === 'tile')).toBe(true);
   });
+  test.each([2, 3, 4])('%i phases side by side: each element is read where it is kept, without a test', (phases) => {
+    const [height, width] = [6 * phases, 16 * phases];
+    const k = elementwise([3, height, width], (e, [n, i, j]) => {
+      const place = flat(e, [n!, e.idiv(i!, phases), e.idiv(j!, phases)], [3, 6, 16]);
+      const choose = (at: KNode, of: (phase: number) => KNode): KNode => {
+        let value = of(phases - 1);
+        for (let phase = phases - 2; phase >= 0; phase--)
+          value = e.where(e.lt(e.irem(at, phases), phase + 1), of(phase), value);
+        return value;
+      };
+      const part = (phase: number): KNode => e.load(e.param(1 + phase, 'float32', 'read', 3 * 6 * 16), place);
+      return choose(i!, (y) => choose(j!, (x) => part(y * phases + x)));
+    });
+    for (const caps of [simdCaps, wideCaps]) {
+      const p = check(k, caps);
+      expect(p.body.some(({ op }) => op === 'WHERE' || op === 'IREM' || op === 'IDIV')).toBe(false);
+      expect(p.body.every((n) => n.op !== 'LOAD' || n.src.length === 2)).toBe(true);
+      expect(p.body.every((n) => n.op !== 'STORE' || n.src[2].lanes > 1)).toBe(true);
+    }
+  });
   describe.each([16, 32, 64])('transposes with vectors of %i bytes', (vectorBytes) => {
     const caps = { ...wideCaps, vectorBytes };
     const isWide = vectorBytes === 64;

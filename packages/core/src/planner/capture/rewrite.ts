@@ -7,7 +7,8 @@ import { isRowMajor, sameShape, type Shape, sizeOf } from '@polygrad/compiler/sh
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import { type DType, isSmallFloat, widenedFloat, neutral } from '@polygrad/compiler/shape/dtype';
 import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
-import { splitArgReduce, splitDilated, splitReduce } from './split.ts';
+import { splitArgReduce, splitReduce } from './split.ts';
+import { splitDilated } from './split-dilated.ts';
 
 type Rule<P extends PrimitiveName> = (
   graph: PlanGraph,

@@ -73,6 +73,27 @@ const cases: Record<string, Case> = {
     padding: [3, 2],
     dilation: [2, 2],
   },
+  'patches, which do not overlap': {
+    x: [2, 3, 48, 64],
+    kernel: [6, 3, 8, 8],
+    stride: [8, 8],
+    padding: [0, 0],
+    dilation: [1, 1],
+  },
+  'kernels of two and three steps, with parts of a phase at both ends': {
+    x: [2, 4, 29, 28],
+    kernel: [16, 4, 4, 9],
+    stride: [2, 3],
+    padding: [1, 5],
+    dilation: [1, 1],
+  },
+  'steps along one axis, and more of it than the kernel has': {
+    x: [1, 8, 61, 20],
+    kernel: [16, 8, 20, 3],
+    stride: [20, 1],
+    padding: [0, 1],
+    dilation: [1, 1],
+  },
   'padding wider than the kernel': {
     x: [1, 16, 22, 24],
     kernel: [8, 16, 3, 3],
@@ -102,6 +123,31 @@ describe('the gradient by the input of a convolution with steps', () => {
       expect(worst).toBeLessThan(1e-4);
     });
   }
+
+  it('is that of the definition for groups of features', async () => {
+    const [w, x] = [values(12 * 5 * 4 * 4, 1), values(2 * 12 * 81, 2)];
+    const whole = convTranspose2d(made(x, [2, 12, 9, 9]), made(w, [12, 5, 4, 4]), {
+      groups: 3,
+      stride: 4,
+      padding: 1,
+      outputPadding: 2,
+    });
+    const y = new Float64Array(2 * 15 * 36 * 36);
+    for (let n = 0; n < 2; n++)
+      for (let c = 0; c < 12; c++)
+        for (let o = 0; o < 5; o++)
+          for (let at = 0; at < 81; at++)
+            for (let tap = 0; tap < 16; tap++) {
+              const row = Math.floor(at / 9) * 4 + Math.floor(tap / 4) - 1;
+              const column = (at % 9) * 4 + (tap % 4) - 1;
+              if (row < 0 || row >= 36 || column < 0 || column >= 36) continue;
+              const to = ((n * 15 + Math.floor(c / 4) * 5 + o) * 36 + row) * 36 + column;
+              y[to]! += x[(n * 12 + c) * 81 + at]! * w[(c * 5 + o) * 16 + tap]!;
+            }
+    expect(whole.shape).toEqual([2, 15, 36, 36]);
+    const got = await whole.data();
+    expect(Math.max(...y.map((v, i) => Math.abs(Number(got[i]) - v)))).toBeLessThan(1e-4);
+  });
 
   it('has a NaN of the kernel only where that element goes', async () => {
     const w = new Float32Array(16 * 16 * 2 * 2).fill(1);
@@ -142,5 +188,17 @@ describe('the work', () => {
     const back = await flops((_, w, y) => convTranspose2d(y, w, { stride: 2, padding: 1, outputPadding: 1 }));
     expect(there).toBeGreaterThan(2 * products);
     expect(back).toBeLessThan(1.5 * there);
+  });
+
+  it('of gradients of patches is that of the patches', async () => {
+    await setEngine(createNullEngine());
+    const x = made(new Float32Array(3 * 64 * 64), [1, 3, 64, 64]);
+    const w = made(new Float32Array(32 * 3 * 256), [32, 3, 16, 16]);
+    const { kernels } = await profile(() => {
+      grad((t: Tensor) => sum(conv2d(t, w, { stride: 16 })))(x);
+      flush();
+    });
+    const patches = 2 * 16 * 32 * 3 * 256;
+    expect(kernels.reduce((all, kernel) => all + kernel.flops, 0)).toBeLessThan(2 * patches);
   });
 });
