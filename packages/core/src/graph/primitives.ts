@@ -88,7 +88,11 @@ export function makeNode(op: CommonPrimitive | AnyDefinition, src: readonly Node
 
 /** Records a node of the same primitive as an existing one. */
 export function makeAgain<P extends PrimitiveName>(node: Node<P>, src: readonly Node[], attr: Attrs[P]): Node<P> {
-  return (makeNode as (op: Definition<P>, src: readonly Node[], attr: Attrs[P]) => Node<P>)(definitionOf(node.op), src, attr);
+  return (makeNode as (op: Definition<P>, src: readonly Node[], attr: Attrs[P]) => Node<P>)(
+    definitionOf(node.op),
+    src,
+    attr,
+  );
 }
 
 /** Its constructor sets all fields: fields with initial values would be set by a function of their own. */
