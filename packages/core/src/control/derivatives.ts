@@ -86,6 +86,40 @@ function gradientsOf(grad: Node): Map<LoopOutput, Node> {
   return found;
 }
 
+/**
+ * What comes in from outside the loop: gradients of the carries that flow, at the last step, and gradients of all steps, which are added to the seeds.
+ *
+ * @returns nodes of the body that stand for the latter, what they are, and what the carries start with
+ */
+function incoming(
+  outer: ReadonlyMap<LoopOutput, Node>,
+  flowing: readonly number[],
+  active: ReadonlySet<Node>,
+  { body: { next }, length, reverse }: Loop['attr'],
+  seeds: Gradients,
+): { given: Node[]; sources: Node[]; starts: (Node | null)[] } {
+  const starts = flowing.map((i): Node | null => {
+    for (const [{ attr: of }, value] of outer) if (of.last === i && of.each === null) return value;
+    return null;
+  });
+  const given: Node[] = [];
+  const sources: Node[] = [];
+  for (const [{ attr: of }, all] of outer) {
+    const { each } = of;
+    if (each === null || !active.has(each)) continue;
+    // A gradient of only the last step's value is a gradient of the carry after it.
+    const carry = flowing.findIndex((i) => next[i] === each);
+    const [end, value] = carry < 0 ? [null, all] : atEnd(all, reverse ? 0 : length - 1);
+    if (end !== null) starts[carry] = starts[carry] == null ? end : p.add(starts[carry], end);
+    if (value === null) continue;
+    const bound = like(each, 'a gradient');
+    given.push(bound);
+    sources.push(value);
+    accumulate(seeds, each, bound);
+  }
+  return { given, sources, starts };
+}
+
 function gradient({ node, src, attr, grad, needs }: GradientContext<'loop'>): readonly (Node | null)[] {
   const loop: Loop = node;
   const { body, length, reverse } = attr;
@@ -108,25 +142,7 @@ function gradient({ node, src, attr, grad, needs }: GradientContext<'loop'>): re
     accumulate(seeds, next[i]!, bound);
     return bound;
   });
-  const starts = flowing.map((i): Node | null => {
-    for (const [{ attr: of }, value] of outer) if (of.last === i && of.each === null) return value;
-    return null;
-  });
-  const given: Node[] = [];
-  const sources: Node[] = [];
-  for (const [{ attr: of }, all] of outer) {
-    const { each } = of;
-    if (each === null || !active.has(each)) continue;
-    // A gradient of only the last step's value is a gradient of the carry after it.
-    const carry = flowing.findIndex((i) => next[i] === each);
-    const [end, value] = carry < 0 ? [null, all] : atEnd(all, reverse ? 0 : length - 1);
-    if (end !== null) starts[carry] = starts[carry] == null ? end : p.add(starts[carry], end);
-    if (value === null) continue;
-    const bound = like(each, 'a gradient');
-    given.push(bound);
-    sources.push(value);
-    accumulate(seeds, each, bound);
-  }
+  const { given, sources, starts } = incoming(outer, flowing, active, attr, seeds);
   walk(nodes, nodes.length, seeds, (source) => active.has(source));
 
   const after = flowing.map((i) => seeds.get(carries[i]!) ?? zeros(carries[i]!));

@@ -103,6 +103,43 @@ export interface Checkpoints<R extends Report = Report> {
   readonly firstStep: number;
 }
 
+/** The options with their defaults, once they are known to fit. */
+function checked<R extends Report>(
+  folder: string,
+  options: CheckpointsOptions<R>,
+): Required<Pick<CheckpointsOptions<R>, 'every' | 'watch' | 'best'>> {
+  checkFits('checkpoints', 'folder', folder, typeof folder === 'string', 'a path');
+  checkFits('checkpoints', 'options', options, isPlain(options), 'an object with the model');
+  const { everySteps } = options;
+  const { every = 1, watch = (report: R) => report.validation?.loss ?? report.loss, best = 'min' } = options;
+  const wrong = (name: string, value: unknown, wanted: string): DataError =>
+    new DataError('argument', name, `[checkpoints] bad ${name}: ${shown(value)}; must be ${wanted}`);
+  if (!Number.isSafeInteger(every) || every < 1) throw wrong('every', every, 'a whole number, 1 or more');
+  if (everySteps !== undefined && (!Number.isSafeInteger(everySteps) || everySteps < 1))
+    throw wrong('everySteps', everySteps, 'a whole number, 1 or more');
+  if (best !== 'min' && best !== 'max') throw wrong('best', best, "'min' or 'max'");
+  if (typeof watch !== 'function') throw wrong('watch', watch, 'a function of the report');
+  // Without it a training that was cut off goes on with other masks of dropout, and nobody notices.
+  if (options.random === undefined)
+    throw new DataError(
+      'argument',
+      'random',
+      '[checkpoints] no random generator, so that resume() would go on with other random numbers (dropout, augmentation); add random: { getRandomState, setRandomState } of @polygrad/core, or random: false',
+    );
+  return { every, watch, best };
+}
+
+/** The parts of a training, less those that are not given. */
+function partsOf({ model, optimizer, random, scaler, others }: CheckpointsOptions<never>): CheckpointParts {
+  return {
+    model,
+    ...(optimizer && { optimizer }),
+    ...(random && { random }),
+    ...(scaler && { scaler }),
+    ...(others && { others }),
+  };
+}
+
 /**
  * Writes last.safetensors after epochs of `fit`, and best.safetensors after each that was better than all before, whole or not at all. With
  * optimizer, random generator and the scaler (mixed precision) among the parts, a training that was cut off goes on bit for bit from `resume()`.
@@ -123,33 +160,10 @@ export interface Checkpoints<R extends Report = Report> {
  * ```
  */
 export function checkpoints<R extends Report = Report>(folder: string, options: CheckpointsOptions<R>): Checkpoints<R> {
-  checkFits('checkpoints', 'folder', folder, typeof folder === 'string', 'a path');
-  checkFits('checkpoints', 'options', options, isPlain(options), 'an object with the model');
+  const { every, watch, best: direction } = checked(folder, options);
   const { everySteps } = options;
-  const { every = 1, watch = (report: R) => report.validation?.loss ?? report.loss, best: direction = 'min' } = options;
-  const wrong = (name: string, value: unknown, wanted: string): DataError =>
-    new DataError('argument', name, `[checkpoints] bad ${name}: ${shown(value)}; must be ${wanted}`);
-  if (!Number.isSafeInteger(every) || every < 1) throw wrong('every', every, 'a whole number, 1 or more');
-  if (everySteps !== undefined && (!Number.isSafeInteger(everySteps) || everySteps < 1))
-    throw wrong('everySteps', everySteps, 'a whole number, 1 or more');
-  if (direction !== 'min' && direction !== 'max') throw wrong('best', direction, "'min' or 'max'");
-  if (typeof watch !== 'function') throw wrong('watch', watch, 'a function of the report');
   const [last, top] = ['last', 'best'].map((name) => join(folder, `${name}.safetensors`)) as [string, string];
-  const { model, optimizer, random, scaler, others } = options;
-  // Without it a training that was cut off goes on with other masks of dropout, and nobody notices.
-  if (random === undefined)
-    throw new DataError(
-      'argument',
-      'random',
-      '[checkpoints] no random generator, so that resume() would go on with other random numbers (dropout, augmentation); add random: { getRandomState, setRandomState } of @polygrad/core, or random: false',
-    );
-  const parts: CheckpointParts = {
-    model,
-    ...(optimizer && { optimizer }),
-    ...(random && { random }),
-    ...(scaler && { scaler }),
-    ...(others && { others }),
-  };
+  const parts = partsOf(options);
   let best: Checkpoints['best'] = null;
   let firstStep = 0;
   const encoded = (where: { epoch: number; step?: number }, top: Checkpoints['best']): Promise<Uint8Array> =>
