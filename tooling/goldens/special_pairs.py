@@ -1,7 +1,7 @@
-"""Writes packages/conformance/src/suites/special-pairs-values.ts: functions of two numbers, and losses, with their derivatives at special points.
+"""Writes packages/conformance/src/suites/special/pairs-values.ts: functions of two numbers, and losses, with their derivatives at special points.
 
     python3 -m pip install mpmath sympy
-    python3 tooling/goldens/special_pairs.py > packages/conformance/src/suites/special-pairs-values.ts
+    python3 tooling/goldens/special_pairs.py > packages/conformance/src/suites/special/pairs-values.ts
 
 Values of functions that C has are those of Python's math module. All others, and derivatives, are formulas of SymPy that mpmath evaluates. At zeros and
 infinities they are limits, from the side of a signed zero. Where both numbers go to a limit they go there along several paths, at different speeds; a dot

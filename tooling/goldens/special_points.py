@@ -1,7 +1,7 @@
-"""Writes packages/conformance/src/suites/special-points-values.ts: functions of one number and their first two derivatives at special points.
+"""Writes packages/conformance/src/suites/special/points-values.ts: functions of one number and their first two derivatives at special points.
 
     python3 -m pip install mpmath sympy
-    python3 tooling/goldens/special_points.py > packages/conformance/src/suites/special-points-values.ts
+    python3 tooling/goldens/special_points.py > packages/conformance/src/suites/special/points-values.ts
 
 Derivatives are those that SymPy gives of formulas; mpmath evaluates them with as many digits as cancellation needs. At zeros, at the ends of domains and
 at infinities the value is the limit: from the side of a signed zero, from within the domain. A dot stands where nothing is promised.

@@ -34,8 +34,8 @@ import { specialValueCases } from './order/special-values.ts';
 import { randomCases } from './random.ts';
 import { samplingCases } from './sampling.ts';
 import { decodingCases } from './decoding.ts';
-import { specialPairCases } from './special-pairs.ts';
-import { specialPointCases } from './special-points.ts';
+import { specialPairCases } from './special/pairs.ts';
+import { specialPointCases } from './special/points.ts';
 import { specialCases } from './special.ts';
 import { transformCases } from './transforms.ts';
 

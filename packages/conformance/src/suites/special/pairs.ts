@@ -1,11 +1,11 @@
-/** Functions of two numbers, and losses, at special points: values and derivatives up to the second order. special-pairs-values.ts says what they are. */
+/** Functions of two numbers, and losses, at special points: values and derivatives up to the second order. pairs-values.ts says what they are. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import type { ConformanceCase } from '../case.ts';
-import type { Target } from '../target.ts';
-import { arrayOf } from '../host.ts';
-import { specialPairsTable } from './special-pairs-values.ts';
-import { checkEntry, readTable, showPoint } from './special-table.ts';
+import type { ConformanceCase } from '../../case.ts';
+import type { Target } from '../../target.ts';
+import { arrayOf } from '../../host.ts';
+import { specialPairsTable } from './pairs-values.ts';
+import { checkEntry, readTable, showPoint } from './table.ts';
 
 const table = readTable(specialPairsTable);
 const first = table.points.flatMap((p) => table.points.map(() => p));

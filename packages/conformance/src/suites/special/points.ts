@@ -1,11 +1,11 @@
-/** Values and derivatives at special points, up to the second order, forward and reverse: special-points-values.ts says what they are. */
+/** Values and derivatives at special points, up to the second order, forward and reverse: points-values.ts says what they are. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import type { ConformanceCase } from '../case.ts';
-import type { Target } from '../target.ts';
-import { arrayOf } from '../host.ts';
-import { specialPointsTable } from './special-points-values.ts';
-import { checkEntry, readTable, showPoint, specialTolerances } from './special-table.ts';
+import type { ConformanceCase } from '../../case.ts';
+import type { Target } from '../../target.ts';
+import { arrayOf } from '../../host.ts';
+import { specialPointsTable } from './points-values.ts';
+import { checkEntry, readTable, showPoint, specialTolerances } from './table.ts';
 
 const { points, names, values: expected } = readTable(specialPointsTable);
 
