@@ -17,7 +17,8 @@ import { stateOf, run } from './run.ts';
 import { runs, type EngineState } from './state.ts';
 import { heldByNone, holds, isFree, noCpu, goneError, isGone } from './placement.ts';
 import { quiet } from './late.ts';
-import { type Attempt, needed, open } from './flush-entry.ts';
+import type { Attempt } from './flush-entry.ts';
+import { needed, open } from './unrealised.ts';
 import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
 import { bring, isWithinReach } from './transfers.ts';
 

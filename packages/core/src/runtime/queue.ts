@@ -27,14 +27,11 @@ import {
   type Outcome,
   split,
   type Tried,
-  buildsOn,
-  componentsOf,
-  needed,
-  open,
 } from './flush-entry.ts';
 import { inTime, load, multiEngine, quiet, recover } from './late.ts';
 import { stateOf, type Patience, run } from './run.ts';
 import { runs } from './state.ts';
+import { buildsOn, componentsOf, needed, open } from './unrealised.ts';
 
 /** Most flushes that may wait for memory. */
 const most = 8;
