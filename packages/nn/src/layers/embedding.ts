@@ -86,10 +86,10 @@ class TableRules {
     }
     // Where the change waits, the call has it before.
     const rules = customGradient(
-      (t) => (isShort ? t : this.#shortened(t, greater(counts, 0))),
-      (g) => (this.#scaleGradByFreq ? g.div(maximum(counts, 1)) : g),
+      (t, n) => (isShort ? t! : this.#shortened(t!, greater(n!, 0))),
+      (g, { inputs: [, n] }) => [this.#scaleGradByFreq ? g.div(maximum(n!, 1)) : g, null],
     );
-    return rules(table);
+    return rules(table, counts);
   }
 
   /** How often each row is looked up: [rows, 1], in the table's dtype. */

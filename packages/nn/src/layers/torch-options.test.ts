@@ -4,6 +4,7 @@
  */
 import {
   compile,
+  grad,
   GradientTape,
   memory,
   noGrad,
@@ -14,6 +15,7 @@ import {
   sum,
   type Tensor,
   tensor,
+  vmap,
   zeros,
 } from '@polygrad/core/functions';
 import { createCpuEngine } from '@polygrad/backend-cpu';
@@ -27,6 +29,7 @@ import {
   Embedding,
   EmbeddingBag,
   fit,
+  functionalCall,
   hostState,
   InstanceNorm1d,
   KVCache,
@@ -206,6 +209,24 @@ describe('tables of limited rows', () => {
     expect(memory().numTensors).toBe(before);
     expect(() => lossAndGrad(table, () => table.forward(int(2)))).toThrow(/number|scalar|element/);
     expectClose(await numbers(table.weight), [0.6, 0.8, 0.6, 0.8, 30, 40]);
+  });
+});
+
+describe('tables whose gradients are divided by counts', () => {
+  it('are differentiated twice, and around vmap', async () => {
+    using table = new Embedding(3, 1, { scaleGradByFreq: true });
+    const words = tensor([2, 0, 2, 2], { dtype: 'int32', shape: [2, 2] });
+    const loss = (weight: Tensor): Tensor =>
+      functionalCall(table, { weight }, () => sum(square(square(table.forward(words)))));
+    // Of w⁴ for each word by its row, summed and divided by n, how often the row is looked up: 4 w³. By w, divided again: 12 w² / n.
+    const weight = tensor([1, 2, 3], { shape: [3, 1] });
+    expect(await numbers(grad(loss)(weight))).toEqual([4, 0, 108]);
+    const twice = grad((w: Tensor) => sum(grad(loss)(w)))(weight);
+    expectClose(await numbers(twice), [12, 0, 36]);
+    // Counts are those of an example: row 2 is looked up once in the first and twice in the second.
+    const each = (w: Tensor): Tensor =>
+      functionalCall(table, { weight: w }, () => sum(vmap((row: Tensor) => sum(square(table.forward(row))))(words)));
+    expect(await numbers(grad(each)(weight))).toEqual([2, 0, 12]);
   });
 });
 

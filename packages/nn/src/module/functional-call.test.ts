@@ -127,6 +127,11 @@ describe('functionalCall', () => {
     expect(() => call({ [b1]: x })).toThrow(/float64 \[5, 2\], and the module has float64 \[3\]; reshape or cast/);
     expect(() => call({ [b1]: tensor([1, 2, 3]) })).toThrow(/float32 \[3\], and the module has float64 \[3\]/);
     expect(() => call({ [b1]: 3 })).toThrow(NnError);
+    const shared = new Linear(2, 2);
+    const tied = Object.fromEntries(new Sequential(shared, shared).namedParameters());
+    expect(() => functionalCall(new Sequential(shared, shared), tied, () => x)).toThrow(
+      /'1\.weight' is .* by another name/,
+    );
     expect(() => call(null)).toThrow(/bad values: null; must be an object of tensors by name/);
     expect(() => call({}, 1)).toThrow(/functionalCall/);
     expect(() => call({}, async () => x)).toThrow(/promise/);

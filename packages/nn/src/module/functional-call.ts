@@ -38,6 +38,10 @@ export function functionalCall<R>(model: AnyModule, values: Readonly<Record<stri
     const [given, wanted] = [value, before].map(({ dtype, shape }) => `${dtype} ${showShape(shape)}`);
     if (given !== wanted)
       throw new NnError(op, `'${name}' is ${given}, and the module has ${wanted}; reshape or cast the value`, [name]);
+    if (standIns.has(before))
+      throw new NnError(op, `'${name}' is a tensor of the module that has a value already, by another name; give one`, [
+        name,
+      ]);
     standIns.set(before, value);
   }
   return withStandIns(standIns, () => called(op, body));
