@@ -184,14 +184,21 @@ export function run(
       return awaited.until;
     }
     if (found !== undefined) state.planHits++;
-    const plan = found ?? newPlan(state, captured);
+    let plan = found ?? newPlan(state, captured);
     graph.observer?.plan(plan, captured);
     const { engine } = state;
     if (patience === 'kernels' && engine.compiling !== undefined) {
       const compiled = engine.compiling(plan.dispatches.map(({ kernel }) => kernel));
       if (compiled !== null) return compiled;
     }
-    const unsure = execute(plan, captured, state.pool, patience !== 'none');
+    const patient = patience !== 'none';
+    let unsure: Promise<void> | null;
+    try {
+      unsure = execute(plan, captured, state.pool, patient);
+    } catch (error) {
+      plan = planAnew(error, plan, state, captured);
+      unsure = execute(plan, captured, state.pool, patient);
+    }
     if (unsure !== null) return unsure;
     state.flushes++;
     state.kernels += plan.dispatches.length;
@@ -222,6 +229,22 @@ const optionsOf = (state: EngineState): PlanOptions => {
   };
   return { engine, kernels: kernelCache, elementBytes, makePlan: counted };
 };
+
+/** Plans that were found rather than made, and how each is given up when the driver refuses a kernel of it. */
+export const foundPlans: WeakMap<Plan, (why: string) => void> = new WeakMap();
+
+/**
+ * Another plan, where a driver refuses a kernel of one that was found only when it runs: then the batch has not begun. Throws the error where the plan was made
+ * here, or a recorded call has seen it already; the next one finds another.
+ */
+function planAnew(error: unknown, plan: Plan, state: EngineState, captured: CapturedGraph): Plan {
+  const giveUp = foundPlans.get(plan);
+  if (giveUp === undefined || (error as Partial<PolygradError> | null)?.code !== 'COMPILE') throw error;
+  giveUp((error as Error).message.split('\n', 1)[0]!);
+  forgetPlans(state);
+  if (graph.observer !== undefined) throw error;
+  return newPlan(state, captured);
+}
 
 /** The plan of the captured graph. */
 export function planOf(state: EngineState, captured: CapturedGraph): Plan {
