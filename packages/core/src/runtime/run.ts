@@ -230,6 +230,17 @@ const optionsOf = (state: EngineState): PlanOptions => {
   return { engine, kernels: kernelCache, elementBytes, makePlan: counted };
 };
 
+/** The reader of a value was told that a kernel could not be compiled: plans with such kernels are made anew when they are asked for again. */
+export function forgetRefused(state: EngineState, error: unknown): void {
+  if ((error as Partial<PolygradError> | null)?.code !== 'COMPILE') return;
+  state.plans.forEach((plan) => {
+    if (plan.dispatches.some(({ kernel }) => kernel.failure != null)) foundPlans.get(plan)?.(firstLine(error));
+  });
+  forgetPlans(state);
+}
+
+const firstLine = (error: unknown): string => (error as Error).message.split('\n', 1)[0]!;
+
 /** Plans that were found rather than made, and how each is given up when the driver refuses a kernel of it. */
 export const foundPlans: WeakMap<Plan, (why: string) => void> = new WeakMap();
 
@@ -240,7 +251,7 @@ export const foundPlans: WeakMap<Plan, (why: string) => void> = new WeakMap();
 function planAnew(error: unknown, plan: Plan, state: EngineState, captured: CapturedGraph): Plan {
   const giveUp = foundPlans.get(plan);
   if (giveUp === undefined || (error as Partial<PolygradError> | null)?.code !== 'COMPILE') throw error;
-  giveUp((error as Error).message.split('\n', 1)[0]!);
+  giveUp(firstLine(error));
   forgetPlans(state);
   if (graph.observer !== undefined) throw error;
   return newPlan(state, captured);
