@@ -9,7 +9,7 @@ import { type BufferPool, poolOf, storageBytes, type PoolBuffer } from '../engin
 import { watchEngine, noticed } from '../engine/recovery.ts';
 import { keepRange } from '../graph/known-range.ts';
 import { type Attrs, type Node, type NodeStorage, realise } from '../graph/node.ts';
-import { type DType, dtypeInfo, isInteger } from '@polygrad/compiler/shape/dtype';
+import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import type { View } from '@polygrad/compiler/shape/view';
 import { graph } from '../graph/state.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
@@ -335,7 +335,9 @@ function realiseSeveral({ outputs }: Plan, captured: CapturedGraph, taken: reado
 }
 
 function stored(node: Node, storage: NodeStorage): void {
-  if (isInteger(node.dtype)) keepRange(node);
+  // Not `isInteger`: reads of floats would visit one file more.
+  const { kind } = dtypeInfo[node.dtype];
+  if (kind === 'int' || kind === 'uint') keepRange(node);
   realise(node, storage);
 }
 
