@@ -9,7 +9,7 @@ import { type BufferPool, poolOf, storageBytes, type PoolBuffer } from '../engin
 import { watchEngine, noticed } from '../engine/recovery.ts';
 import { keepRange } from '../graph/known-range.ts';
 import { type Attrs, type Node, type NodeStorage, realise } from '../graph/node.ts';
-import { type DType, dtypeInfo, isInteger } from '@polygrad/compiler/shape/dtype';
+import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import type { View } from '@polygrad/compiler/shape/view';
 import { graph } from '../graph/state.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
@@ -184,14 +184,21 @@ export function run(
       return awaited.until;
     }
     if (found !== undefined) state.planHits++;
-    const plan = found ?? newPlan(state, captured);
+    let plan = found ?? newPlan(state, captured);
     graph.observer?.plan(plan, captured);
     const { engine } = state;
     if (patience === 'kernels' && engine.compiling !== undefined) {
       const compiled = engine.compiling(plan.dispatches.map(({ kernel }) => kernel));
       if (compiled !== null) return compiled;
     }
-    const unsure = execute(plan, captured, state.pool, patience !== 'none');
+    const patient = patience !== 'none';
+    let unsure: Promise<void> | null;
+    try {
+      unsure = execute(plan, captured, state.pool, patient);
+    } catch (error) {
+      plan = planAnew(error, plan, state, captured);
+      unsure = execute(plan, captured, state.pool, patient);
+    }
     if (unsure !== null) return unsure;
     state.flushes++;
     state.kernels += plan.dispatches.length;
@@ -222,6 +229,33 @@ const optionsOf = (state: EngineState): PlanOptions => {
   };
   return { engine, kernels: kernelCache, elementBytes, makePlan: counted };
 };
+
+/** The reader of a value was told that a kernel could not be compiled: plans with such kernels are made anew when they are asked for again. */
+export function forgetRefused(state: EngineState, error: unknown): void {
+  if ((error as Partial<PolygradError> | null)?.code !== 'COMPILE') return;
+  state.plans.forEach((plan) => {
+    if (plan.dispatches.some(({ kernel }) => kernel.failure != null)) foundPlans.get(plan)?.(firstLine(error));
+  });
+  forgetPlans(state);
+}
+
+const firstLine = (error: unknown): string => (error as Error).message.split('\n', 1)[0]!;
+
+/** Plans that were found rather than made, and how each is given up when the driver refuses a kernel of it. */
+export const foundPlans: WeakMap<Plan, (why: string) => void> = new WeakMap();
+
+/**
+ * Another plan, where a driver refuses a kernel of one that was found only when it runs: then the batch has not begun. Throws the error where the plan was made
+ * here, or a recorded call has seen it already; the next one finds another.
+ */
+function planAnew(error: unknown, plan: Plan, state: EngineState, captured: CapturedGraph): Plan {
+  const giveUp = foundPlans.get(plan);
+  if (giveUp === undefined || (error as Partial<PolygradError> | null)?.code !== 'COMPILE') throw error;
+  giveUp(firstLine(error));
+  forgetPlans(state);
+  if (graph.observer !== undefined) throw error;
+  return newPlan(state, captured);
+}
 
 /** The plan of the captured graph. */
 export function planOf(state: EngineState, captured: CapturedGraph): Plan {
@@ -301,7 +335,9 @@ function realiseSeveral({ outputs }: Plan, captured: CapturedGraph, taken: reado
 }
 
 function stored(node: Node, storage: NodeStorage): void {
-  if (isInteger(node.dtype)) keepRange(node);
+  // Not `isInteger`: reads of floats would visit one file more.
+  const { kind } = dtypeInfo[node.dtype];
+  if (kind === 'int' || kind === 'uint') keepRange(node);
   realise(node, storage);
 }
 

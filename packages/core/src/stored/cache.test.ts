@@ -173,6 +173,43 @@ describe('plans of another process', () => {
     expect(await run()).toEqual(alone);
   });
 
+  it('are made anew where the driver refuses a kernel only when it runs, and nothing is lost', async () => {
+    const store = new MemoryPlans();
+    const { values, plansMade } = await visit(store);
+    /** An engine whose driver compiles late: it refuses the first kernels it was given. */
+    const late = (refusals: number): IEngine => {
+      const inner = reference();
+      const bad = new Set<unknown>();
+      return new Proxy(inner, {
+        get(target, name) {
+          if (name === 'compile')
+            return (programs: Parameters<IEngine['compile']>[0]) => {
+              const kernels = target.compile(programs);
+              for (const kernel of kernels) if (bad.size < refusals) bad.add(kernel);
+              return kernels;
+            };
+          if (name === 'submit')
+            return (commands: Parameters<IEngine['submit']>[0]) => {
+              for (const c of commands)
+                if (c.kind === 'dispatch' && bad.has(c.kernel))
+                  throw new pg.CompileError('reference', c.kernel.program.name, 'the driver does not like it', '');
+              target.submit(commands);
+            };
+          const member: unknown = Reflect.get(target, name);
+          return typeof member === 'function' ? member.bind(target) : member;
+        },
+      });
+    };
+    const refused = await visit(store, late(1));
+    expect(refused.values).toEqual(values);
+    expect(refused.told).toEqual([expect.stringMatching(/kept plan is not used.*the driver does not like it/)]);
+    expect(refused.plansLoaded).toBeLessThan(plansMade + 1);
+    // Written again, for the next process.
+    expect(await visit(store)).toMatchObject({ plansLoaded: plansMade, plansMade: 0, values });
+    // A driver that refuses what is made anew too is told of.
+    await expect(visit(store, late(1000))).rejects.toThrow(/the driver does not like it/);
+  });
+
   it('can be left: a cache that is stopped is asked for nothing', async () => {
     const store = new MemoryPlans();
     await asProcess(reference(), { store }, async ({ plans }) => {

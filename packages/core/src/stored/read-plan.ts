@@ -21,6 +21,7 @@ import type {
   TemporaryPlan,
 } from '../planner/plan.ts';
 import { bytesAt } from '../planner/sized-bytes.ts';
+import { foundPlans } from '../runtime/run.ts';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { PolygradError } from '@polygrad/compiler/shape/errors';
 import { ByteReader, check } from './bytes.ts';
@@ -308,13 +309,20 @@ export function planAmong<E extends Entry>(
 ): Plan | null {
   const entry = entries.find((each) => isFor(each, context, signature));
   if (entry === undefined) return null;
+  const giveUp = (why: string): void => {
+    const at = entries.indexOf(entry);
+    if (at < 0) return;
+    entries.splice(at, 1);
+    refuse(entry, why);
+  };
   try {
-    return readPlan(entry.plan, kernelIn, captured, options, sized);
+    const plan = readPlan(entry.plan, kernelIn, captured, options, sized);
+    foundPlans.set(plan, giveUp);
+    return plan;
   } catch (error) {
     // A lost device, or code that is being loaded, says nothing about the plan.
     if (error instanceof PolygradError && !(error instanceof CompileError)) throw error;
-    entries.splice(entries.indexOf(entry), 1);
-    refuse(entry, error instanceof Error ? error.message : String(error));
+    giveUp(error instanceof Error ? error.message : String(error));
     return null;
   }
 }

@@ -164,6 +164,10 @@ export class PlanCache<T> {
     while (this.#size > 1 && isTooMuch()) this.#evict();
   }
 
+  forEach(f: (value: T) => void): void {
+    for (const bucket of this.#entries.values()) for (const { value } of bucket) f(value);
+  }
+
   clear(): void {
     for (const bucket of this.#entries.values()) for (const entry of bucket) this.#drop(entry.value);
     this.#entries.clear();
