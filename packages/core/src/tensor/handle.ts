@@ -207,12 +207,12 @@ export class TensorHandle implements TrackedHandle {
   }
 
   async array(): Promise<NestedValues> {
-    const node = nodeOf(this as unknown as Tensor, 'array');
+    const node = nestable('array', nodeOf(this as unknown as Tensor, 'array'));
     return nest(await readNode(node), node);
   }
 
   arraySync(): NestedValues {
-    const node = nodeOf(this as unknown as Tensor, 'arraySync');
+    const node = nestable('arraySync', nodeOf(this as unknown as Tensor, 'arraySync'));
     return nest(readNodeSync(node), node);
   }
 
@@ -333,9 +333,29 @@ export function nest(
   let at = 0;
   const build = (axis: number): NestedValues => {
     if (axis === shape.length) return getElement(data, dtype, at++);
-    return Array.from({ length: shape[axis]! }, () => build(axis + 1));
+    const length = shape[axis]!;
+    // V8 keeps an array that is made with more places in a hash table, of ten times the memory.
+    const row: NestedValues[] = length > mostPlaces ? [] : new Array(length);
+    for (let i = 0; i < length; i++) row[i] = build(axis + 1);
+    return row;
   };
   return build(0);
+}
+
+const mostPlaces = 2 ** 25;
+
+/** Most elements of nested arrays: above, V8 ends the process where it cannot make an array. */
+const mostNested = 2 ** 26;
+
+/** The node, if it may become nested arrays. Throws ShapeError otherwise. */
+function nestable(op: string, node: Node): Node {
+  const { shape } = node;
+  if (sizeOf(shape) <= mostNested) return node;
+  throw new ShapeError(
+    op,
+    say`too many elements: shape ${showShape(shape)} has ${sizeOf(shape)}, nested arrays at most ${mostNested}; use data()`,
+    [shape],
+  );
 }
 
 /** The node, if it has exactly one element. Throws ShapeError otherwise. */

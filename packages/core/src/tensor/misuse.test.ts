@@ -117,6 +117,15 @@ it('a tensor taken for its value says what it is, and is no number', async () =>
   expect(() => loose(pg.tensor, [x, x])).toThrow(/^\[tensor\] element is no number: a Tensor; .*stack\(\) makes one/);
 });
 
+it('nested arrays that would end the process are refused, before anything is computed', async () => {
+  await setUp();
+  const large = pg.zeros([2, 2 ** 26]);
+  const refused = '] too many elements: shape [2, 67108864] has 134217728, nested arrays at most 67108864; use data()';
+  await expect(large.array()).rejects.toThrow(`[array${refused}`);
+  expect(() => large.arraySync()).toThrow(`[arraySync${refused}`);
+  expect(await pg.zeros([2, 0, 3]).array()).toEqual([[], []]);
+});
+
 it('sizes given one by one are refused as the shape they are not', async () => {
   await setUp();
   for (const make of [pg.zeros, pg.ones, pg.rand, pg.randn])

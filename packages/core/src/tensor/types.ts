@@ -69,7 +69,10 @@ export interface Tensor<D extends DType = PlainDType> extends TensorOperations {
    * (`cast('float32')` or `array()` give numbers); 64-bit integers are a BigInt64Array or BigUint64Array.
    */
   data(): Promise<DataOf<D>>;
-  /** Elements as nested arrays; the element itself for a scalar. bool gives booleans, 64-bit integers bigints. */
+  /**
+   * Elements as nested arrays; the element itself for a scalar. bool gives booleans, 64-bit integers bigints. Throws ShapeError for more than 2^26
+   * elements, for which `data` is.
+   */
   array(): Promise<NestedValues<ElementOf<D>>>;
   /**
    * The only element: 0 or 1 for bool, a bigint for 64-bit integers (`item<bigint>()` of a plain Tensor), else a number. Throws ShapeError
