@@ -53,8 +53,7 @@ export {
 export { ArgumentError, PolygradError, type PolygradErrorCode } from '@polygrad/compiler/shape/errors';
 export { lossGradients } from '../autodiff/grad.ts';
 export { holdFlushes } from '../graph/scope.ts';
-export { withStandIns } from '../tensor/handle.ts';
-export { called } from '../tensor/scope.ts';
+export { withStandIns } from '../tensor/scope.ts';
 export { refuseNames, showAs } from '#shown-as';
 export { compareEngines, type ComparedWork, type CompareOptions, type EngineComparison } from '../tuning/compare.ts';
 export { type LibraryPrograms, libraryPrograms } from '@polygrad/compiler/contraction/products/library';

@@ -8,7 +8,7 @@
 import { type GradientSlot, type Node, release, retain, type TrackedHandle } from '../graph/node.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
 import { isLeaf, releasedSlot, trackHandle, unwatch } from '../graph/recorder.ts';
-import { adopt, composingDepth, isHandle, opName, withOperands } from '../graph/scope.ts';
+import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';
 import { graph } from '../graph/state.ts';
 import { transactions } from '../graph/transactions.ts';
 import { registerCommon } from '../primitives/common.ts';
@@ -295,14 +295,6 @@ export function nodeOf(tensor: Tensor, op: string = ''): Node {
   // With a name it is a tensor argument, not an operand of an operation, so autocast does not apply.
   if (node === null) throw notAlive(tensor, op);
   return op === '' && graph.casting !== null ? graph.casting(node) : node;
-}
-
-/** Runs a function in which other tensors stand in for some, wherever operations are given these. */
-export function withStandIns<T>(values: ReadonlyMap<Tensor, Tensor>, body: () => T): T {
-  return withOperands((handle, instead) => {
-    const value = values.get(handle as unknown as Tensor);
-    return value === undefined ? instead : nodeOf(value);
-  }, body);
 }
 
 /** The error for a value that is no tensor, or one that was disposed. */

@@ -3,7 +3,7 @@ import { isHeard } from '#families';
 import type { IEngine, ReadyProgress } from '../engine/engine.ts';
 import { poolOf } from '../engine/pool.ts';
 import { getEngine } from '../engine/registry.ts';
-import { beginOp, isHandle, markAll, userScope } from '../graph/scope.ts';
+import { beginOp, isHandle, markAll, userScope, withOperands } from '../graph/scope.ts';
 import type { Node } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
 import { isRehearsing, type Rehearsal, transactions } from '../graph/transactions.ts';
@@ -42,6 +42,33 @@ export function scope<T>(body: () => T): T {
 export function called<A extends readonly unknown[], T>(op: string, f: (...args: A) => T, ...args: A): T {
   checkFunction(op, f);
   return refusePromise(op, f(...args));
+}
+
+/**
+ * Runs a function in which other tensors stand in for some, wherever operations are given these.
+ *
+ * @param op who calls, for errors
+ * @param values what stands in, by the tensor for which it does
+ * @param body a synchronous function
+ * @returns what the function returns
+ * @throws ArgumentError if it returns a promise
+ *
+ * @example
+ * import { tensor } from '@polygrad/core';
+ * import { withStandIns } from '@polygrad/core/engine';
+ * import '@polygrad/backend-cpu';
+ * const [two, three] = [tensor(2), tensor(3)];
+ * const six = withStandIns('example', new Map([[two, three]]), () => two.mul(2));
+ * console.log(await six.item()); //=> 6
+ */
+export function withStandIns<T>(op: string, values: ReadonlyMap<Tensor, Tensor>, body: () => T): T {
+  return withOperands(
+    (handle, instead) => {
+      const value = values.get(handle as unknown as Tensor);
+      return value === undefined ? instead : nodeOf(value);
+    },
+    () => called(op, body),
+  );
 }
 
 /** The result of a function that must not be asynchronous. Throws ArgumentError in the name of `op` if it is a promise. */

@@ -1,5 +1,5 @@
 /** functionalCall: a module as a function of its parameters, for derivatives and batches by these. */
-import { called, withStandIns } from '@polygrad/core/engine';
+import { withStandIns } from '@polygrad/core/engine';
 import { isTensor, showShape, type Tensor } from '@polygrad/core/functions';
 import { checkFits, checkFunction, NnError } from '../errors.ts';
 import { type AnyModule, checkModule } from './module.ts';
@@ -44,5 +44,5 @@ export function functionalCall<R>(model: AnyModule, values: Readonly<Record<stri
       ]);
     standIns.set(before, value);
   }
-  return withStandIns(standIns, () => called(op, body));
+  return withStandIns(op, standIns, body);
 }
