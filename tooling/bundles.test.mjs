@@ -46,7 +46,7 @@ const engines = {
 
 /** Files of operations that a page may hold: those it calls, and what they are made of. */
 const ofNetwork =
-  'activation arithmetic around class-loss convolution creation image logic loss-forms matmul matrices normalization pooling random recording ' +
+  'activation arithmetic class-loss convolution creation image logic loss-forms matmul matrices normalization pooling random recording ' +
   'reduction shape transcendental';
 const operations = {
   add: 'arithmetic creation recording',

@@ -18,7 +18,6 @@ import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { operands } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
 import { widened } from '../elementwise/recording.ts';
-import { extended } from '../movement/around.ts';
 import {
   checkFits,
   checkImage,
@@ -29,6 +28,7 @@ import {
   readLayout,
   readPadding,
   toChannelsFirst,
+  extended,
 } from '../images/image.ts';
 
 // What convolutions and transposed ones have in common: checks of ranks and groups, and the bias.

@@ -23,7 +23,7 @@ import { say } from '@polygrad/compiler/shape/shown';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import type { AxesArgument, Tensor } from '../../tensor/types.ts';
-import { extended, type FilledFrom } from './around.ts';
+import { extended, type FilledFrom } from '../images/image.ts';
 import { axisOf, type JoinAxis } from './joining.ts';
 
 /** The slice of a node. */
