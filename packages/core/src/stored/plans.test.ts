@@ -133,6 +133,7 @@ const changes: Readonly<Record<string, Change>> = {
   'a smaller buffer': (plan) => ({ ...plan, buffers: plan.buffers.map((b) => ({ ...b, bytes: b.bytes >> 1 })) }),
   'a buffer larger than any': (plan) => ({ ...plan, buffers: plan.buffers.map((b) => ({ ...b, bytes: 2 ** 50 })) }),
   'memory that nobody gives': (plan) => ({ ...plan, buffers: plan.buffers.map((b) => ({ ...b, donor: 0 })) }),
+  'a temporary that is none': binding('taken', () => ({ temp: 77 })),
   'an output less': (plan) => ({ ...plan, outputs: plan.outputs.slice(1) }),
   'an output in no buffer': output(() => ({ at: 77 })),
   'an output in a leaf': output(() => ({ leaf: true, at: 88 })),

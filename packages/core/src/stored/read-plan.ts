@@ -73,11 +73,12 @@ class Places {
         check(bytesAt(this.#bytesOf(buffer), capacities, n) <= this.#leaf(donor, n).end, 'the bytes of a donor');
     }
     for (const { bytes } of blocks) this.#checkBytes(bytes);
-    for (const { bytes, block, offset, sized } of temporaries) {
-      check(offset >= 0 && offset + bytes <= (blocks[block]?.bytes ?? 0), 'the place of a temporary');
-      if (sized === null) continue;
-      check(bytesAt(sized, capacities, capacities) === bytes, 'the bytes of a temporary');
-      for (const n of this.#sizes) check(bytesAt(sized, capacities, n) <= bytes, 'the bytes of a temporary');
+    for (const temporary of temporaries) {
+      const { bytes, block, offset } = temporary;
+      const own = this.#bytesOf(temporary);
+      const fits = this.#sizes.every((n) => bytesAt(own, capacities, n) <= bytes);
+      const isIn = offset >= 0 && offset + bytes <= (blocks[block]?.bytes ?? 0);
+      check(fits && isIn && bytesAt(own, capacities, capacities) === bytes, 'a temporary');
     }
   }
 
@@ -141,14 +142,20 @@ class Places {
   /** @param dispatch the kernel's place among those of the plan */
   checkBinding(binding: BindingPlan, { dtype, arg }: Program['params'][number], dispatch: number): void {
     const { kind, at, unit, offset, bytes, sized, temp } = binding;
-    if (temp >= 0 || (at >= this.buffers.length && kind === 'taken' && this.temporaries.length > 0)) {
-      const own = this.temporaries[temp];
-      check(own !== undefined && own.first <= dispatch && dispatch <= own.last, 'a temporary');
-      const end = own.offset + own.bytes;
-      const isIn = kind === 'taken' && at === this.buffers.length + own.block;
-      check(isIn && offset >= own.offset && offset + bytes === end, 'the place of a temporary');
-      check(own.sized === null || arg.fewer === 1, 'the length of a temporary');
-    }
+    const own = this.temporaries[temp];
+    const isTemporary = kind === 'taken' && at >= this.buffers.length && this.temporaries.length > 0;
+    if (isTemporary || temp >= 0)
+      check(
+        isTemporary &&
+          own !== undefined &&
+          at === this.buffers.length + own.block &&
+          own.first <= dispatch &&
+          dispatch <= own.last &&
+          offset >= own.offset &&
+          offset + bytes === own.offset + own.bytes &&
+          (own.sized === null || arg.fewer === 1),
+        'a temporary',
+      );
     check(arg.length * this.elementBytes(dtype) <= bytes, 'the length of a binding');
     if (kind === 'taken') {
       check(offset >= 0 && offset % this.options.engine.caps.bindAlign === 0, 'an offset');
@@ -195,6 +202,8 @@ class Places {
   }
 }
 
+const ofShape = (unit: number, shape: readonly number[]): SizedBytes => ({ unit, shape, strides: null, more: 0 });
+
 /** In place of sizes, for a plan of one size. */
 const oneSize = { capacities: [], low: [], high: [] } as const;
 
@@ -234,7 +243,7 @@ export function readPlan(
     );
     const buffers = from.list((): BufferPlan => {
       const [own, donor, unit, shape] = [from.uint(), from.int(), from.uint(), from.ints()];
-      return { ...block(own), donor, sized: unit === 0 ? null : { unit, shape, strides: null, more: 0 } };
+      return { ...block(own), donor, sized: unit === 0 ? null : ofShape(unit, shape) };
     });
     const blocks = from.list(() => block(from.uint()));
     const temporaries = from.list((): TemporaryPlan => {
@@ -243,10 +252,7 @@ export function readPlan(
       if (unit === 0) return { ...place, sized: null };
       const [shape, strides] = [from.ints(), from.ints()];
       const isHeld = strides.length === 0;
-      const sized: SizedBytes = isHeld
-        ? { unit, shape, strides: null, more: 0 }
-        : { unit, shape, strides, more: unit, fixed: true };
-      return { ...place, sized };
+      return { ...place, sized: isHeld ? ofShape(unit, shape) : { unit, shape, strides, more: unit, fixed: true } };
     });
     const outputs = from.list((): OutputPlan => {
       const at = from.uint();

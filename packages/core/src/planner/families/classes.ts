@@ -16,7 +16,7 @@ export interface SizeClass {
   readonly high: number;
 }
 
-/** Lower bounds of classes; beyond the last one, every power of two: temporaries are laid out for the greatest size of a class. */
+/** Lower bounds of classes; beyond the last one, every power of two: strides of temporaries are those of the greatest size of a class. */
 const leastOfOne = [2, 8, 32, 128] as const;
 /** The same where several sizes change: temporaries grow by the product of all. */
 export const leastAmong = [2, 8, 32] as const;
