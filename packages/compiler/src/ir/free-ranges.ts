@@ -94,6 +94,33 @@ export class FreeRanges {
   }
 }
 
+/** What an index grows by with each iteration of a loop: a number times sizes. */
+export interface SizedStride {
+  readonly number: number;
+  readonly sizes: readonly KNode[];
+}
+
+/** The stride of an index that depends on a range, through sizes as well; null where it is not linear in it. */
+export function sizedStrideOf(free: FreeRanges, index: KNode, r: Range): SizedStride | null {
+  const sizes: KNode[] = [];
+  let number = 1;
+  for (let n = index; n !== r; ) {
+    const { terms, coefs } = linearOf(n);
+    const [term, ...others] = terms.filter((t) => free.has(t, r));
+    if (term === undefined || others.length > 0) return null;
+    number *= coefs[terms.indexOf(term)]!;
+    if (term.op === 'MUL') {
+      const [a, b] = term.src;
+      const size = free.has(a, r) ? b : a;
+      for (const { op } of nodesOf([size])) if (op !== 'SCALAR' && op !== 'MUL') return null;
+      sizes.push(size);
+      n = size === a ? b : a;
+    } else if (term === r) n = r;
+    else return null;
+  }
+  return { number, sizes };
+}
+
 // The linear forms through which expressions depend on ranges: one for each place where an index is used.
 //
 // Two ranges that stand in one proportion in all of them can be treated as one: merged where they walk memory without gaps,
@@ -268,6 +295,11 @@ export function typicalOf(r: Range): number {
   if (r.src.length === 0) return r.arg.extent;
   const { most, least } = countOf(r);
   return least === 0 ? r.arg.extent : Math.round(Math.sqrt(least * most));
+}
+
+/** A stride by which is reckoned what pays. */
+export function typicalStride({ number, sizes }: SizedStride): number {
+  return sizes.reduce((n, size) => n * Math.sqrt(Math.max(1, lowOf(size)) * highOf(size)), number);
 }
 
 /** How many elements loops go through, by iterations that `count` says. */

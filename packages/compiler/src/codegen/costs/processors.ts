@@ -4,7 +4,7 @@
  * Measured with one thread of an AMD EPYC (family 26) in machine code of this repository; bench/results/2026-11-23-native.md has the figures.
  * Facts are those of a kind of processor, never of the actual one, so that results are the same on all of a kind.
  */
-import type { Range } from '../../ir/free-ranges.ts';
+import { countOf, type Range, typicalOf } from '../../ir/free-ranges.ts';
 import { lineBytes, linesThatStay } from './caches.ts';
 import { type DotStreams, leastVector, type ProductCosts, reducedSteps, type TileFormula, vectorSteps } from './cpu.ts';
 
@@ -146,13 +146,18 @@ export function processorCosts(facts: ProcessorFacts): ProductCosts {
 }
 
 /**
- * Lanes along a loop of fixed length: narrower vectors than those of its nest where it is shorter than one. `filled`: only if they fill it, as elements
- * that are reduced count once.
+ * Lanes along a loop: narrower vectors than those of its nest where it is shorter than one. `filled`: only if they fill it, as elements
+ * that are reduced count once. Where the loop ends at a size, and typical ones are about a vector, those that the least size fills.
  */
-export function narrowerLanes({ arg, src }: Range, lanes: number, filled = false): number {
+export function narrowerLanes(range: Range, lanes: number, filled = false): number {
+  const { extent } = range.arg;
+  const isFixed = range.src.length === 0;
+  const { least } = countOf(range);
+  // Elements that are stored once fill wide vectors too: what is left takes narrower ones there.
+  const shortest = isFixed ? extent : filled && least >= narrowest && typicalOf(range) < 2 * lanes ? least : lanes;
   let fitting = lanes;
-  if (src.length === 0) while (fitting > Math.max(narrowest, arg.extent)) fitting /= 2;
-  return filled && arg.extent % fitting !== 0 ? lanes : fitting;
+  while (fitting > Math.max(narrowest, shortest)) fitting /= 2;
+  return filled && isFixed && extent % fitting !== 0 ? lanes : fitting;
 }
 
 /**

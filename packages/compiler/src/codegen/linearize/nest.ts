@@ -5,10 +5,17 @@
  * In: stores that share loops, whose ranges have their kinds. Out: statements in the program builder. Values are written by
  * scope.ts, single reductions by reduce.ts, vector loops by vector.ts; linearize.ts calls this for each nest of a kernel.
  */
-import { countOf, isSizedEnd, ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
+import {
+  countOf,
+  isSizedEnd,
+  ownRanges,
+  type Range,
+  sizedStrideOf,
+  sizeOf,
+  typicalStride,
+} from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
 import { assumeBounds, highOf, type Known, lowOf, newMark, nodesOf, sameNodes } from '../../ir/node.ts';
-import { linearOf } from '../../ir/simplify/integers.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
 import type { CodegenCaps, SumOptions } from '../lowering.ts';
 import { isMadeAgain, mayEnterTwice, Reduction } from './reduce.ts';
@@ -221,15 +228,15 @@ export class Nest {
   /** True for a read at arbitrary addresses along a range: it is done lane by lane. */
   #isScattered(n: KNode, range: Range): boolean {
     if (n.op !== 'LOAD') return false;
-    return linearOf(n.src[1]).terms.some((t) => t !== range && this.#scope.free.has(t, range));
+    const { free } = this.#scope;
+    return free.has(n.src[1], range) && sizedStrideOf(free, n.src[1], range) === null;
   }
 
   /** Elements that are read separately for one lane: at a fixed stride along a range, and in windows that are unrolled. */
   #stridedIn(n: KNode, range: Range): number {
     if (n.op !== 'LOAD') return 0;
-    const { terms, coefs } = linearOf(n.src[1]);
-    const at = terms.indexOf(range);
-    if (at < 0 || coefs[at] === 1) return 0;
+    const stride = sizedStrideOf(this.#scope.free, n.src[1], range);
+    if (stride === null || typicalStride(stride) === 1) return 0;
     return sizeOf(this.#scope.free.of(n).filter((r) => r.arg.kind === 'unroll' && !this.#scope.isOpen(r)));
   }
 

@@ -7,7 +7,7 @@
  */
 import type { ProgramBuilder } from '../../ir/builder/builder.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import type { FreeRanges, Range, RangeList } from '../../ir/free-ranges.ts';
+import { type FreeRanges, type Range, type RangeList, sizedStrideOf } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
 import type { Known, Linear } from '../../ir/node.ts';
 import { remake } from '../../ir/rewrite.ts';
@@ -466,6 +466,13 @@ export class Values {
       const stride = form.coefs[at]!;
       if (stride === 1) return { kind: 'unit', base };
       return { kind: 'lanes', each: Array.from({ length: lanes }, (_, k) => e.add(base, k * stride)) };
+    }
+    const sized = sizedStrideOf(scope.free, index, range);
+    if (sized !== null) {
+      // Lane by lane each place would be a product.
+      const base = scope.atLane(0, () => this.lower(index));
+      const stride = sized.sizes.reduce((n, size) => e.mul(n, this.lower(size)), e.i32(sized.number));
+      return { kind: 'lanes', each: Array.from({ length: lanes }, (_, k) => e.add(base, e.mul(stride, k))) };
     }
     const read = form.terms.filter((t) => this.#computed(t, range));
     const each = read.length > 0 ? this.#computedLanes(form, read) : this.#eachLane(index);

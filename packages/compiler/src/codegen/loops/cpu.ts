@@ -14,8 +14,10 @@ import {
   ownRanges,
   type Range,
   type RangeList,
+  sizedStrideOf,
   sizeOf,
   typicalOf,
+  typicalStride,
 } from '../../ir/free-ranges.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import {
@@ -32,6 +34,7 @@ import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { cutNarrow, cutSegments, cutStretches, splitPhases, splitRanges, widenNarrow } from './cuts.ts';
 import { besideRows, columnsOf, cutRows, cutStreams, interleaveRows, canInterleaveRows, streamed } from './streams.ts';
+import { cutShort, joinShort } from './short-rows.ts';
 import { tiledTransposes } from './tile.ts';
 import { as, LoopNest, reorder, shaped, split } from './transforms.ts';
 import { type Steps, type Binder, type NestWork, workOf } from './work.ts';
@@ -120,11 +123,13 @@ function chooseVectors(work: NestWork, width: Width): VectorChoice {
  */
 function canStoreAlong(work: NestWork, r: Range, lanes: number): boolean {
   if (typicalOf(r) < lanes) return false;
-  const strides = work.stores.flatMap(({ store, ranges }) =>
-    ranges.includes(r) ? [work.strideOf(store.src[1], r)] : [],
-  );
+  const strides = work.stores.flatMap(({ store, ranges }) => {
+    if (!ranges.includes(r)) return [];
+    const stride = sizedStrideOf(work.free, store.src[1], r);
+    return stride === null ? Number.NaN : typicalStride(stride);
+  });
   const most = strides.includes(1) ? Infinity : isReduced(work, r) ? shortRow : 1;
-  return strides.every((stride) => stride !== null && stride >= 1 && stride <= most);
+  return strides.every((stride) => stride >= 1 && stride <= most);
 }
 
 /** True if something is reduced for each element of the range, and nothing for what is inside it. */
@@ -241,6 +246,7 @@ const passes: readonly ((nest: LoopNest, caps: CodegenCaps) => LoopNest)[] = [
   cutStreams,
   cutRows,
   cutNarrow,
+  cutShort,
 ];
 
 /** The shapes of nests for engines where a group is one thread. */
@@ -248,7 +254,7 @@ export function shapeVectors(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): L
   return shaped(kernel, e, (nests) =>
     passes
       .reduce((now, pass) => now.flatMap((nest) => partsOf(nest, pass(nest, caps))), nests)
-      .flatMap((nest) => tiledTransposes(widenNarrow(nest, caps), caps))
+      .flatMap((nest) => tiledTransposes(joinShort(widenNarrow(nest, caps), caps), caps))
       .map((nest) => shapeNest(nest, caps)),
   );
 }

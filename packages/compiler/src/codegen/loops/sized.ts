@@ -97,12 +97,11 @@ function findUses(
   for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
     if (seen.has(n)) continue;
     seen.add(n);
-    if (n.op === 'STAGE') return null;
-    if (n.op === 'REDUCE') {
+    if (n.op === 'REDUCE' || n.op === 'STAGE') {
       const own = n.src.slice(1) as Range[];
       lists.push(own);
-      // The place of the best is counted by the ranges that there are.
-      if (n.arg.op === 'argmax' || n.arg.op === 'argmin') for (const r of own) fixed.add(r);
+      // The place of the best, and of an element of a stage, is counted by the ranges that there are.
+      if (n.op === 'STAGE' || n.arg.op === 'argmax' || n.arg.op === 'argmin') for (const r of own) fixed.add(r);
       stack.push(n.src[0]);
     } else if (n.dtype === 'int32' && n.lanes === 1 && n.op !== 'SCALAR' && n.op !== 'CONST') {
       const form = linearOf(n);

@@ -10,7 +10,7 @@ import { idOf } from '../../ir/node.ts';
 import { flattened, Rewriter, step } from '../../ir/rewrite.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 import { verifyLoopKernel, verifyProgram } from '../../ir/verify/verify.ts';
-import { flat, simdCaps } from '../fixtures/nests.ts';
+import { flat, simdCaps, wideVectors } from '../fixtures/nests.ts';
 import { fill } from '../fixtures/lowered.ts';
 import { checkSize, evaluateSized } from '../fixtures/sized.ts';
 import { linearize } from '../linearize/linearize.ts';
@@ -176,14 +176,97 @@ describe('merged where rows are as long as the size that is bound', () => {
     check(held(null), sizes);
   });
 
-  test('rows beside what belongs to an element of each', () => {
+  test('rows beside what belongs to an element of each, four at a time', () => {
     expect(loops(held(null, true)).sort()).toEqual(['120', '20']);
-    check(held(null, true), sizes);
+    expect(done(check(held(null, true), sizes))).toMatch(/peel.*\n.*split.*4.*unroll/);
   });
 
   test.each(['sum', 'max', 'prod'] as const)('reduced by %s', (op) => {
     expect(loops(held(op)).sort()).toEqual(['400', '6']);
     check(held(op), sizes, 1e-5);
+  });
+
+  /** Values of `many` rows, of as many elements as the size, beside each other in memory. */
+  function short(write: (made: Made, index: (i: KNode, j: KNode) => KNode, many: number) => LoopStore): LoopKernel {
+    const given = nest(8, 31, (made) => {
+      const size = made.e.scalar(0, 'int32', 8, 31);
+      return [write(made, (i, j) => made.e.add(made.e.mul(i, size), j), 37)];
+    });
+    return mergeSized(given, new Exprs(), tools);
+  }
+  const shortSizes = [8, 9, 12, 15, 16, 17, 24, 31];
+  /** Vectors whose lanes are read one by one. */
+  const brought = ({ body }: Program): number =>
+    body.filter((n) => n.op === 'VEC' && n.src.length > 1 && n.src.every(({ op }) => op === 'LOAD')).length;
+
+  test('softmax of short rows: vectors take an element of several rows', () => {
+    const k = short(({ e, rows, input, output }, index, many) => {
+      const [i, j, r] = [e.range(many), rows(), rows('reduce')];
+      const at = (x: KNode): KNode => input(1, [index(i, x)], [many * 31]);
+      const stage = e.stage('shared', e.unary('EXP', e.sub(at(r), e.reduce('max', at(r), [r]))), [r]);
+      const all = e.reduce('sum', e.load(stage, r), [r]);
+      const store = output(0, [index(i, j)], [many * 31], e.div(e.load(stage, j), all));
+      return { store: store as LoopStore['store'], ranges: [i, j] };
+    });
+    expect(brought(check(k, shortSizes))).toBeGreaterThan(0);
+  });
+
+  test('softmax of rows that are counted by two loops, one of them a size: these are one', () => {
+    const k = short(({ e, rows, input, output }, index) => {
+      const [h, i, j, r] = [e.range(5), rows(), rows(), rows('reduce')];
+      const size = e.scalar(0, 'int32', 8, 31);
+      const at = (x: KNode): KNode => index(e.add(e.mul(h, size), i), x);
+      const read = (x: KNode): KNode => input(1, [at(x)], [5 * 31 * 31]);
+      const stage = e.stage('shared', e.unary('EXP', e.sub(read(r), e.reduce('max', read(r), [r]))), [r]);
+      const all = e.reduce('sum', e.load(stage, r), [r]);
+      const store = output(0, [at(j)], [5 * 31 * 31], e.div(e.load(stage, j), all));
+      return { store: store as LoopStore['store'], ranges: [h, i, j] };
+    });
+    expect(loops(k).sort()).toEqual(['155', '31']);
+    expect(brought(check(k, [8, 9, 17, 31]))).toBeGreaterThan(0);
+  });
+
+  test.each(['max', 'argmin'] as const)('%s of short rows: vectors take an element of several rows', (op) => {
+    const k = short(({ e, rows, input, output }, index, many) => {
+      const [i, r] = [e.range(many), rows('reduce')];
+      const found = e.reduce(op, input(1, [index(i, r)], [many * 31]), [r]);
+      return { store: output(0, [i], [many], e.cast(found, 'float32')) as LoopStore['store'], ranges: [i] };
+    });
+    expect(brought(check(k, shortSizes))).toBeGreaterThan(0);
+  });
+
+  test('the mean of the rows of each of several blocks, four blocks at a time', () => {
+    const k = short(({ e, rows, input, output }, index, many) => {
+      const [i, r, j] = [e.range(many), e.range(5, 'reduce'), rows()];
+      const sum = e.reduce('sum', input(1, [index(e.add(e.mul(i, 5), r), j)], [many * 5 * 31]), [r]);
+      return { store: output(0, [index(i, j)], [many * 31], sum) as LoopStore['store'], ranges: [i, j] };
+    });
+    expect(done(check(k, shortSizes, 1e-5))).toMatch(/peel.*\n.*split.*4.*unroll/);
+  });
+
+  test('sums of a few columns take several rows at once', () => {
+    const k = short(({ e, rows, input, output }, index, many) => {
+      const [r, j] = [e.range(many - 1, 'reduce'), rows()];
+      const sum = e.reduce('sum', input(1, [index(r, j)], [many * 31]), [r]);
+      return { store: output(0, [j], [31], sum) as LoopStore['store'], ranges: [j] };
+    });
+    check(k, shortSizes, 1e-5);
+    expect(done(linearize(optimize(k, wideCaps), wideCaps))).toMatch(/split.*unroll|beside/);
+  });
+
+  test('sums of short rows along vectors that the least size fills', () => {
+    const k = short(({ e, rows, input, output }, index, many) => {
+      const [i, r] = [e.range(many), rows('reduce')];
+      const x = input(1, [index(i, r)], [many * 31]);
+      return { store: output(0, [i], [many], e.reduce('sum', x, [r])) as LoopStore['store'], ranges: [i] };
+    });
+    check(k, shortSizes, 1e-5);
+    const several: EngineCaps = { ...simdCaps, ...wideVectors };
+    const program = linearize(optimize(k, several), several);
+    const data = k.params.map((p) => fill(p.arg.length, p.arg.slot));
+    for (const n of shortSizes) checkSize(evaluateSized(k, n, data), program, () => 1e-5);
+    const single = program.body.filter((n) => n.op === 'LOAD' && n.src[0].op === 'PARAM' && n.lanes === 1);
+    expect(single).toHaveLength(0);
   });
 
   test('beside powers with billions of factors', () => {

@@ -25,7 +25,16 @@ import {
   widestInterleaved,
 } from '../costs/cpu.ts';
 import { type Binder, type NestWork, workOf } from './work.ts';
-import { endsAlone, FreeRanges, isMultiple, isSized, lengthOf, type Range, sizeOf } from '../../ir/free-ranges.ts';
+import {
+  countOf,
+  endsAlone,
+  FreeRanges,
+  isMultiple,
+  isSized,
+  lengthOf,
+  type Range,
+  sizeOf,
+} from '../../ir/free-ranges.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { cutRest, inChunks, type LoopNest, split } from './transforms.ts';
 import { combined } from '../linearize/reduce.ts';
@@ -97,7 +106,7 @@ export function besideRows(nest: LoopNest, work: NestWork, along: ReadonlySet<Ra
   const rowsOf = ({ node, own, free }: Binder): Range | null => {
     const columns = free.find((r) => along.has(r));
     if (node.op !== 'REDUCE' || isPosition(node) || columns === undefined) return null;
-    if (columns.arg.extent >= 4 * lanes || columns.src.length > 0) return null;
+    if (!endsAlone(columns) || countOf(columns).least >= 4 * lanes) return null;
     const row = own.at(-1)!;
     return row.arg.extent >= leastRowsBeside && endsAlone(row) ? row : null;
   };
@@ -108,13 +117,18 @@ export function besideRows(nest: LoopNest, work: NestWork, along: ReadonlySet<Ra
     const sharing = work.binders.filter((b) => b.own.includes(row));
     if (sharing.some((b) => rowsOf(b) !== row)) continue;
     const columns = binder.free.find((r) => along.has(r))!;
-    const sums = Math.ceil(columns.arg.extent / lanes) * sharing.length;
+    const sums = Math.ceil(countOf(columns).least / lanes) * sharing.length * joined(binder, columns);
     const counts = [4, 3, 2].filter((n) => sums * n <= mostSums);
     const count = counts.find((n) => isMultiple(row, n));
     if (count !== undefined) now = split(now, row, count, row.arg.kind, 'unroll');
     else if (isSized(row) && counts.length > 0 && sharing.every(isWide)) sized.set(row, counts[0]!);
   }
   return sized.size === 0 ? now : rowsAndRest(now, work, sized);
+}
+
+/** How many short rows that end at a size are taken at a time. */
+function joined({ free }: Binder, columns: Range): number {
+  return isSized(columns) ? sizeOf(free.filter((r) => r.arg.kind === 'unroll')) : 1;
 }
 
 /** True if parts of the result are not rounded. */

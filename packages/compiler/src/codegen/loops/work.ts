@@ -8,6 +8,7 @@ import type { KNode, KNodeOf, KOp, LoopStore } from '../../ir/ir.ts';
 import { isArithmetic, sameNodes } from '../../ir/node.ts';
 import { isArg } from '../../ir/operations.ts';
 import {
+  countOf,
   FreeRanges,
   ownRanges,
   productOf,
@@ -80,6 +81,22 @@ const apart = 1.25;
 const apartAgain = 0.5;
 /** With less work, a kernel takes as long as its launch. */
 const leastRepeated = 48 * 1024;
+
+/** Lengths of a loop that ends at a size by which steps for each element are reckoned. */
+const sampled = 8;
+
+/** Steps for each element along a loop; where it ends at a size, the mean of several sizes: one may be a whole number of vectors by chance. */
+function stepsEach(r: Range, steps: (elements: number) => number): number {
+  const { least, most } = countOf(r);
+  const typical = typicalOf(r);
+  if (r.src.length === 0 || least === 0) return steps(typical) / typical;
+  let sum = 0;
+  for (let i = 0; i <= sampled; i++) {
+    const n = Math.round(least * (most / least) ** (i / sampled));
+    sum += steps(n) / n;
+  }
+  return sum / (sampled + 1);
+}
 
 /** The work of a nest, computed once. */
 export function workOf(nest: { readonly stores: readonly LoopStore[]; work: NestWork | undefined }): NestWork {
@@ -210,7 +227,7 @@ export class NestWork {
     const typical = this.#typical![i]!;
     if (gate !== null && this.free.has(gate, v)) return typical * 1.5;
     if (index === null || !this.free.has(index, v) || this.strideOf(index, v) === 1)
-      return typical * (n === 0 ? 1 : steps(n, this.#reduced.has(v)) / n);
+      return typical * (n === 0 ? 1 : stepsEach(v, (elements) => steps(elements, this.#reduced.has(v))));
     const again = this.#reduced.has(v)
       ? (this.#inside ??= this.#repeats(true))
       : (this.#outside ??= this.#repeats(false));
