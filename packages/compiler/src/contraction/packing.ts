@@ -15,10 +15,9 @@ import {
 } from '../codegen/costs/cpu.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
-import type { KNode } from '../ir/ir.ts';
-import type { Axis, Fold, LinearAccess, Operand, Walk } from './access.ts';
+import type { Axis, LinearAccess, Operand, Walk } from './access.ts';
 import type { Assembly } from './assembly.ts';
-import { type GroupCopy, layoutInPlace, stageDomain, stagePanels, type TileLayout } from './staging.ts';
+import { type GroupCopy, type Kept, layoutInPlace, stageDomain, stagePanels, type TileLayout } from './staging.ts';
 import type { Segment } from './tiles.ts';
 
 /** One candidate, and how the sum then walks memory. */
@@ -36,8 +35,8 @@ export interface Way extends Walk {
   readonly copy: number;
   /** Distance in elements of the streams that a tile reads concurrently; 0: one stream. */
   readonly apart: number;
-  /** Of a copy: where the factor may be read; not set: everywhere. */
-  readonly kept?: ((e: Exprs, loopOf: (axis: Axis) => KNode) => KNode) | undefined;
+  /** Of a copy: what it reads at a place; not set: the factor, everywhere. */
+  readonly kept?: Kept | undefined;
 }
 
 /** Nanoseconds for copying a factor's domain with the axis of `innermost` last (null: the order of the original). */
@@ -82,8 +81,8 @@ export interface Orders {
   inside(x: Operand, axes: readonly Axis[]): readonly Axis[];
   /** Further copies over the domain. */
   domains(x: Operand, along: Range | null): readonly Way[];
-  /** A copy in which elements along a range lie side by side that it reads with a step; null: none. */
-  phased(x: Operand, along: Range): Way | null;
+  /** A copy in which elements along a range lie side by side that it reads with a step; null: none. `tile`: the range of tiles, where that is another one. */
+  phased(x: Operand, along: Range, tile: Range | null): Way | null;
 }
 
 /** Panels along a range with an axis of its own: with all axes inside, or only those of the sum. */
@@ -142,31 +141,15 @@ export function columnWays(x: Operand, along: Range, width: number, local: OwnCo
 export function alongWindow(x: Operand, along: Range, orders?: Orders): Way | null {
   const isUnit = x.axisOf(along)?.members.find((m) => m.range === along)?.step === 1;
   if (!x.hasWindows) return null;
-  return isUnit ? domain(x, along, along) : byPhases(x, along, orders, (r) => x.k.includes(r));
+  return isUnit ? domain(x, along, along) : (orders?.phased(x, along, null) ?? null);
 }
 
-/** The copy by phases along a range, if the range that walks the phases may do so. */
-function byPhases(
-  x: Operand,
-  along: Range,
-  orders: Orders | undefined,
-  mayFold: (range: Range, fold: Fold) => boolean,
-): Way | null {
-  const way = orders?.phased(x, along) ?? null;
-  return way !== null && [...way.folds!].every(([r, fold]) => mayFold(r, fold)) ? way : null;
-}
-
-/** Most elements of a kernel in one phase along which sums run over vectors: a gradient of 7 x 7 in steps of two took 10.3 ms, and 11.2 so. */
-const mostOfPhase = 2;
-
-/** Candidates in which elements along a range are contiguous: a shared column, or a range of the sum. `orders`: loops around the tiles may walk phases. */
+/** Candidates in which elements along a range are contiguous: a shared column, or a range of the sum. */
 export function consecutiveWays(x: Operand, along: Range | null, range: Range, orders?: Orders): Way[] {
   if (x.strideOf(range) === 1) return inPlace(x, along);
   const step = x.axisOf(range)?.members.find((m) => m.range === range)?.step;
-  if (step === 1) return [domain(x, along, range)];
-  const isShort = (r: Range, { every }: Fold): boolean => r.arg.extent <= mostOfPhase * every;
-  const way = byPhases(x, range, orders, (r, fold) => r !== along && !x.k.includes(r) && isShort(r, fold));
-  return way === null ? [] : [{ ...way, apart: along === null ? 0 : (way.strides.get(along) ?? 0) }];
+  const way = step === 1 ? domain(x, along, range) : orders?.phased(x, range, along);
+  return way ? [way] : [];
 }
 
 /** Layouts of a factor for the segments of a side, made as chosen; for `local` the value that groups copy. */
@@ -185,8 +168,7 @@ export function layoutsOf(
     case 'domain': {
       const room = Math.max(...segments.map(({ width, to }) => width - to));
       const { outside, kept, folds } = way;
-      const inside = kept && ((loopOf: (axis: Axis) => KNode) => kept(e, loopOf));
-      return inPlaceOf({ ...stageDomain(assembly, e, x.value, outside, room, inside), folds });
+      return inPlaceOf({ ...stageDomain(assembly, e, x.value, outside, room, kept), folds });
     }
     case 'panels':
       if (along === null) return inPlaceOf(stageDomain(assembly, e, x.value, [...way.outside, ...way.inside]));

@@ -32,6 +32,9 @@ export interface GroupCopy {
   readonly copied: KNode;
 }
 
+/** What a copy reads at the place that its loops are at, in place of the factor. */
+export type Kept = (e: Exprs, copied: KNode, loopOf: (axis: Axis) => KNode) => KNode;
+
 /** The layout of a factor that is read in place; `along` null: the factor has no range of its own. */
 export function layoutInPlace(access: LinearAccess, along: Range | null): TileLayout {
   return { ...access, perTile: null, perElement: along === null ? 0 : (access.strides.get(along) ?? 0) };
@@ -66,8 +69,7 @@ function addAxis(strides: Map<Range, number>, axis: Axis, stride: number): numbe
 
 /**
  * Copies a factor over its domain, axes in the given order. Pitches of rows, planes and so on are enlarged where they would share
- * cache sets. `room`: elements behind the end that may be read, with any value. `inside`: whether the factor may be read at a place of the
- * copy, where not at all of them.
+ * cache sets. `room`: elements behind the end that may be read, with any value. `kept`: what is read at a place, if not the factor everywhere.
  */
 export function stageDomain(
   assembly: Assembly,
@@ -75,7 +77,7 @@ export function stageDomain(
   value: KNode,
   axes: readonly Axis[],
   room: number = 0,
-  inside?: (loopOf: (axis: Axis) => KNode) => KNode,
+  kept?: Kept,
 ): LinearAccess {
   const strides = new Map<Range, number>();
   const copies = copyAxes(e, axes);
@@ -93,16 +95,10 @@ export function stageDomain(
   const temp = assembly.temporary(value.dtype as DType, size + room);
   const rewriter = new Rewriter(e, replacements(e, copies));
   const copied = rewriter.node(value);
-  const kept = inside?.((axis) => copies.find((c) => c.axis === axis)!.loop);
-  const store = e.store(temp.write, index, kept === undefined ? copied : loadWhere(e, copied, kept));
+  const loopOf = (axis: Axis): KNode => copies.find((c) => c.axis === axis)!.loop;
+  const store = e.store(temp.write, index, kept?.(e, copied, loopOf) ?? copied);
   assembly.add('_pad', [{ store, ranges: copies.map((c) => c.loop) }], null);
   return { memory: temp.read, offset, strides };
-}
-
-/** A load only where a condition holds, else zero. */
-function loadWhere(e: Exprs, load: KNode, kept: KNode): KNode {
-  const [memory, index, gate, other] = load.src as [KNode, KNode, KNode?, KNode?];
-  return e.load(memory, index, gate === undefined ? kept : e.and(gate, kept), other);
 }
 
 /**
