@@ -5,6 +5,7 @@
  * values of a factor. Ranges that occur only as a sum, such as output position + kernel position, share an axis of the domain. So
  * a factor stored over its domain is as large as a padded tensor, not as the product of its ranges (no im2col matrix).
  */
+import type { Exprs } from '../ir/expr.ts';
 import { coefficient, type FreeRanges, indexForms, type Range } from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf } from '../ir/ir.ts';
 import { type Linear, lowOf, nodesOf } from '../ir/node.ts';
@@ -22,11 +23,34 @@ export function leastOf(r: Range): number {
   return limit === undefined ? r.arg.extent : Math.min(r.arg.extent, lowOf(limit));
 }
 
+/** How ranges walk memory. */
+export interface Walk {
+  readonly strides: ReadonlyMap<Range, number>;
+  /** Ranges that walk an axis by phases (phases.ts). */
+  readonly folds?: ReadonlyMap<Range, Fold> | undefined;
+}
+
+/** After `every` iterations, which are a stride apart, those follow that lie `step` further than the first. */
+export interface Fold {
+  readonly every: number;
+  readonly step: number;
+}
+
+/** How far a range gets, at an iteration of it. */
+export function walked(e: Exprs, { strides, folds }: Walk, r: Range, at: KNode): KNode {
+  return foldedAt(e, at, strides.get(r) ?? 0, folds?.get(r));
+}
+
+/** The same for a stride and what follows after some of them. */
+export function foldedAt(e: Exprs, at: KNode, stride: number, fold: Fold | undefined): KNode {
+  if (fold === undefined) return e.mul(at, stride);
+  return e.add(e.mul(e.irem(at, fold.every), stride), e.mul(e.idiv(at, fold.every), fold.step));
+}
+
 /** Position `offset + sum of strides * ranges` of `memory`. */
-export interface LinearAccess {
+export interface LinearAccess extends Walk {
   readonly memory: KNode;
   readonly offset: number;
-  readonly strides: ReadonlyMap<Range, number>;
 }
 
 /** The access of a factor that is a plain load from a tensor at a linear position, else null. */

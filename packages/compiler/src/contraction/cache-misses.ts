@@ -25,7 +25,7 @@ export function missPart(
 ): number {
   const depths = planDepth(
     k.map((r) => ({
-      ...depthOf(r, rows[1].strides, columns[1].strides),
+      ...depthOf(r, rows[1], columns[1]),
       extent: extent(r),
       ...(cut?.has(r) && { limit: r }),
     })),

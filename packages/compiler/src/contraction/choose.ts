@@ -192,8 +192,8 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: Mor
     for (const k of lanes === 1 ? [] : c.k.filter((r) => isFixed(r) && fills(r))) {
       const measured = dotShape(least, width, costs, height);
       const rest = resultsOf(c) * (dotMemory + lanes * dotLane + c.indices.length);
-      for (const rowWay of consecutiveWays(rows, row, k)) {
-        for (const columnWay of consecutiveWays(columns, column, k)) {
+      for (const rowWay of consecutiveWays(rows, row, k, more?.orders)) {
+        for (const columnWay of consecutiveWays(columns, column, k, more?.orders)) {
           const [shape, steps] = more?.along(k.arg.extent, lanes, least, width, rowWay, columnWay, height) ?? [
             measured,
             1,
@@ -285,8 +285,9 @@ function ownCopies(
   return { order: farOrder * results * c.indices.length, instead: false };
 }
 
-/** Reading both factors as vectors along the sum costs this much more than a broadcast tile; more where rows are not aligned. */
-function dotCost({ kind, strides }: Way, along: Range, lanes: number): number {
+/** Reading both factors as vectors along the sum costs this much more than a broadcast tile; more where rows are not aligned, as in copies by phases. */
+function dotCost({ kind, strides, folds }: Way, along: Range, lanes: number): number {
+  if (folds !== undefined) return dotOther;
   const pitches = kind === 'inPlace' ? [...strides].flatMap(([r, s]) => (r === along ? [] : [s])) : [along.arg.extent];
   return pitches.every((s) => s % lanes === 0) ? dotAligned : dotOther;
 }

@@ -169,6 +169,32 @@ describe('convolutions', () => {
     expect(products).toBeGreaterThanOrEqual(16);
   });
 
+  it.each<[string, Partial<Geometry>]>([
+    ['three by three in steps of two', {}],
+    ['without padding', { low: zeros, high: zeros, size: [9, 67] }],
+    ['many features', { inputs: 40 }],
+    ['as many phases as steps', { kernel: [3, 4] }],
+    ['seven in steps of three', { kernel: [5, 7], stride: [2, 3], low: [2, 3], high: [2, 3], size: [9, 100] }],
+    ['one feature per group', { groups: 5, inputs: 1, outputs: 1, images: 8 }],
+    ['a long line', { kernel: [1, 25], stride: [1, 2], low: [0, 12], high: [0, 12], size: [1, 200] }],
+  ])('reads positions with a step side by side, from a copy by phases: %s', (_, change) => {
+    const g = { ...base, stride: [2, 2], size: [9, 70], outputs: 24, ...change } as const;
+    const { done } = tilesOf(g, 'forward');
+    expect(done.find((text) => text.startsWith('tile'))).toMatch(/ domain$/);
+    expect(done.some((text) => /^vector \S+ 16$/.test(text))).toBe(true);
+  });
+
+  it.each<[string, Partial<Geometry>]>([
+    ['of few channels', {}],
+    ['of few channels, without padding', { low: zeros, high: zeros, size: [9, 129] }],
+    ['of as many elements as there are phases', { kernel: [3, 4] }],
+    ['of one feature per group', { groups: 5, inputs: 1, outputs: 1 }],
+  ])('sums gradients of the kernel along positions with a step, %s', (_, change) => {
+    const g = { ...base, images: 4, outputs: 32, stride: [2, 2], size: [9, 128], ...change } as const;
+    const { done } = tilesOf(g, 'kernelGradient');
+    expect(done.find((text) => text.startsWith('tile'))).toMatch(/ (domain inPlace|inPlace domain)$/);
+  });
+
   it('groups that follow each other have the same columns where these do not stay in a cache', () => {
     const g = { ...base, images: 16, inputs: 40, outputs: 128, size: [4, 5] } as const;
     const firstCut = (caps: typeof vectorCaps): string | undefined => {

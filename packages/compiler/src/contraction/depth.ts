@@ -10,6 +10,7 @@ import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import type { KNode } from '../ir/ir.ts';
 import { assumeBounds } from '../ir/node.ts';
+import { type Fold, foldedAt, type Walk } from './access.ts';
 
 /** One loop of the sum, with its stride in both factors. */
 export interface Depth {
@@ -22,12 +23,15 @@ export interface Depth {
   readonly from?: KNode;
   /** Number of iterations, if known only at dispatch: `times` the size. Such a loop is merged with one of fixed length inside it. */
   readonly end?: readonly [times: number, size: KNode] | undefined;
+  /** Set if the columns' factor is walked by phases, `column` apart. */
+  readonly fold?: Fold | undefined;
 }
 
-/** A loop of the sum, for factors with these strides. */
-export function depthOf(r: Range, rows: ReadonlyMap<Range, number>, columns: ReadonlyMap<Range, number>): Depth {
+/** A loop of the sum, for factors that are walked so. */
+export function depthOf(r: Range, rows: Walk, columns: Walk): Depth {
   const [limit] = r.src;
-  return { extent: r.arg.extent, row: rows.get(r) ?? 0, column: columns.get(r) ?? 0, end: limit && [1, limit] };
+  const [row, column] = [rows.strides.get(r) ?? 0, columns.strides.get(r) ?? 0];
+  return { extent: r.arg.extent, row, column, end: limit && [1, limit], fold: columns.folds?.get(r) };
 }
 
 /** True if a loop always runs over its whole extent. */
@@ -79,7 +83,7 @@ function stepOf(loops: readonly Depth[], which: 'row' | 'column'): number | null
   const step = loops[loops.length - 1]?.[which] ?? 0;
   let expect = step;
   for (const d of [...loops].reverse()) {
-    if (d[which] !== expect) return null;
+    if (d[which] !== expect || (which === 'column' && d.fold !== undefined)) return null;
     expect *= d.extent;
   }
   return step;
@@ -110,6 +114,7 @@ function merged(loops: readonly Depth[], suited = (d: Depth): boolean => d.limit
         const [x, y] = [all[i]!, all[j]!];
         if (i === j || !suited(x) || !isFull(y) || x.row !== y.row * y.extent || x.column !== y.column * y.extent)
           continue;
+        if (x.fold !== undefined || y.fold !== undefined) continue;
         const end = x.end && ([x.end[0] * y.extent, x.end[1]] as const);
         all[Math.min(i, j)] = { extent: x.extent * y.extent, row: y.row, column: y.column, end };
         all.splice(Math.max(i, j), 1);
@@ -136,7 +141,10 @@ function iterationOf(e: Exprs, { from, extent }: Depth, range: KNode): KNode {
 }
 
 function position(e: Exprs, loops: readonly Depth[], ranges: readonly KNode[], which: 'row' | 'column'): KNode {
-  return loops.reduce<KNode>((at, d, i) => e.add(at, e.mul(iterationOf(e, d, ranges[i]!), d[which])), e.i32(0));
+  return loops.reduce<KNode>((sum, d, i) => {
+    const at = iterationOf(e, d, ranges[i]!);
+    return e.add(sum, foldedAt(e, at, d[which], which === 'column' ? d.fold : undefined));
+  }, e.i32(0));
 }
 
 /** Makes the loops of a sum. */

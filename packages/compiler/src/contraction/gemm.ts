@@ -64,7 +64,10 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps, more?: M
   const extents = outer.map((r) => turnsOf(r, lines));
   const order = row === null ? [...outer, column] : [...outer, row, column];
   const strides = [rowLayout, ...columnLayouts].flatMap((l) => ('strides' in l ? [l.strides] : []));
-  const parts = columnWay.kind === 'local' || beside.length > 0 ? [] : c.k.filter((r) => r !== along);
+  const parts =
+    columnWay.kind === 'local' || beside.length > 0
+      ? []
+      : c.k.filter((r) => r !== along && columnWay.folds?.has(r) !== true);
   const split = planSplit(e, parts, strides, splitFacts(c, choice, blocks, extents, order));
 
   const part = split?.part ?? null;

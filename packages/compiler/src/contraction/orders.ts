@@ -6,8 +6,10 @@ import type { Range } from '../ir/free-ranges.ts';
 import { type Axis, isFixed } from './access.ts';
 import { innermostLoop } from './depth.ts';
 import { domain, type Orders } from './packing.ts';
+import { phased } from './phases.ts';
 
 export const stepOrders: Orders = {
+  phased,
   /** Axes of the sum that cannot become an innermost loop (depth.ts) stand outside the others. */
   inside(x, axes) {
     const isShort = (a: Axis): boolean => x.isDeep(a) && a.extent < innermostLoop;

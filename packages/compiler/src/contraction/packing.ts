@@ -15,13 +15,13 @@ import {
 } from '../codegen/costs/cpu.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
-import type { Axis, LinearAccess, Operand } from './access.ts';
+import type { Axis, LinearAccess, Operand, Walk } from './access.ts';
 import type { Assembly } from './assembly.ts';
-import { type GroupCopy, layoutInPlace, stageDomain, stagePanels, type TileLayout } from './staging.ts';
+import { type GroupCopy, type Kept, layoutInPlace, stageDomain, stagePanels, type TileLayout } from './staging.ts';
 import type { Segment } from './tiles.ts';
 
 /** One candidate, and how the sum then walks memory. */
-export interface Way {
+export interface Way extends Walk {
   /**
    * `domain` and `panels` are copies made beforehand (staging.ts); `local`: each group copies what its tiles of columns need into
    * group memory, so that only one group copies each element.
@@ -33,14 +33,14 @@ export interface Way {
   readonly inside: readonly Axis[];
   /** Nanoseconds of the copy on one thread. */
   readonly copy: number;
-  /** Strides of the ranges of the sum. */
-  readonly strides: ReadonlyMap<Range, number>;
   /** Distance in elements of the streams that a tile reads concurrently; 0: one stream. */
   readonly apart: number;
+  /** Of a copy: what it reads at a place; not set: the factor, everywhere. */
+  readonly kept?: Kept | undefined;
 }
 
 /** Nanoseconds for copying a factor's domain with the axis of `innermost` last (null: the order of the original). */
-function copyCost(x: Operand, innermost: Range | null): number {
+export function copyCost(x: Operand, innermost: Range | null): number {
   const last = x.axes[x.axes.length - 1];
   const same = innermost === null || (last?.members.some((m) => m.range === innermost) ?? false);
   // What does not fit in caches is written to memory and read again.
@@ -49,7 +49,7 @@ function copyCost(x: Operand, innermost: Range | null): number {
 }
 
 /** Strides of the ranges of some axes stored row-major, where elements along the last axis are `step` apart. */
-function stridesOver(axes: readonly Axis[], step: number): Map<Range, number> {
+export function stridesOver(axes: readonly Axis[], step: number): Map<Range, number> {
   const strides = new Map<Range, number>();
   let size = step;
   for (const axis of [...axes].reverse()) {
@@ -81,6 +81,8 @@ export interface Orders {
   inside(x: Operand, axes: readonly Axis[]): readonly Axis[];
   /** Further copies over the domain. */
   domains(x: Operand, along: Range | null): readonly Way[];
+  /** A copy in which elements along a range lie side by side that it reads with a step; null: none. `tile`: the range of tiles, where that is another one. */
+  phased(x: Operand, along: Range, tile: Range | null): Way | null;
 }
 
 /** Panels along a range with an axis of its own: with all axes inside, or only those of the sum. */
@@ -130,18 +132,24 @@ export function columnWays(x: Operand, along: Range, width: number, local: OwnCo
       ways.push({ ...way, kind: 'local', copy: x.size * groupCopy + local.order, strides, apart: 0 });
   }
   // Over a domain the range stays contiguous if it has the unit step of its axis.
-  const axis = x.axisOf(along);
-  if (x.hasWindows && axis?.members.find((m) => m.range === along)?.step === 1) {
-    ways.push({ ...domain(x, along, along), apart: 0 });
-  }
+  const way = alongWindow(x, along, orders);
+  if (way !== null) ways.push({ ...way, apart: 0 });
   return ways;
 }
 
+/** The copy of a factor with windows whose elements along a range are contiguous, if there is one. */
+export function alongWindow(x: Operand, along: Range, orders?: Orders): Way | null {
+  const isUnit = x.axisOf(along)?.members.find((m) => m.range === along)?.step === 1;
+  if (!x.hasWindows) return null;
+  return isUnit ? domain(x, along, along) : (orders?.phased(x, along, null) ?? null);
+}
+
 /** Candidates in which elements along a range are contiguous: a shared column, or a range of the sum. */
-export function consecutiveWays(x: Operand, along: Range | null, range: Range): Way[] {
+export function consecutiveWays(x: Operand, along: Range | null, range: Range, orders?: Orders): Way[] {
   if (x.strideOf(range) === 1) return inPlace(x, along);
   const step = x.axisOf(range)?.members.find((m) => m.range === range)?.step;
-  return step === 1 ? [domain(x, along, range)] : [];
+  const way = step === 1 ? domain(x, along, range) : orders?.phased(x, range, along);
+  return way ? [way] : [];
 }
 
 /** Layouts of a factor for the segments of a side, made as chosen; for `local` the value that groups copy. */
@@ -159,7 +167,8 @@ export function layoutsOf(
       return inPlaceOf(x.access!);
     case 'domain': {
       const room = Math.max(...segments.map(({ width, to }) => width - to));
-      return inPlaceOf(stageDomain(assembly, e, x.value, way.outside, room));
+      const { outside, kept, folds } = way;
+      return inPlaceOf({ ...stageDomain(assembly, e, x.value, outside, room, kept), folds });
     }
     case 'panels':
       if (along === null) return inPlaceOf(stageDomain(assembly, e, x.value, [...way.outside, ...way.inside]));

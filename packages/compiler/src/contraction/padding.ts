@@ -98,7 +98,7 @@ function cutLoops(e: Exprs, loops: readonly Depth[], turns: readonly (Turns | nu
   const cut = loops.map((d, i): Depth => {
     const left = turns[i];
     if (!left || d.extent === 1) return d;
-    return { extent: d.extent, row: d.row, column: d.column, from: left.from, limit: left.count };
+    return { ...d, from: left.from, limit: left.count };
   });
   const single = turns.filter((left, i) => left !== null && loops[i]!.extent === 1) as Turns[];
   const isLoop = (d: Depth): boolean => d.extent > 1 && d.end === undefined;
@@ -169,7 +169,7 @@ export function withoutPadding(c: Contraction): MoreChoices['cuts'] {
     }
     if (loops.size === 0) return [null];
     const depths = (cut: ReadonlySet<Range>): Depth[] =>
-      c.k.map((r) => ({ ...depthOf(r, rowWay.strides, columnWay.strides), ...(cut.has(r) && { limit: r }) }));
+      c.k.map((r) => ({ ...depthOf(r, rowWay, columnWay), ...(cut.has(r) && { limit: r }) }));
     const sum: CutSum = (e, k, all, outer, first) =>
       cutLoops(
         e,

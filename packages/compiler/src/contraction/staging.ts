@@ -5,7 +5,7 @@
  * (access.ts), padding included, so that no gate remains and unit strides stay unit strides. If an axis ends at a size given at
  * dispatch, the copy has room for the greatest size and is filled up to the given one: nothing beyond is read, here or from the copy.
  */
-import { type Axis, type LinearAccess, representative } from './access.ts';
+import { type Axis, type LinearAccess, representative, type Walk } from './access.ts';
 import type { Assembly } from './assembly.ts';
 import { type Segment, tilesUntil, tileStart } from './tiles.ts';
 import { lineBytes } from '../codegen/costs/caches.ts';
@@ -20,12 +20,11 @@ import { type DType, dtypeInfo } from '../shape/dtype.ts';
  * `offset + tile * perTile + element * perElement + sum of strides * other ranges`; if `perTile` is null at
  * `offset + position * perElement + ...`, where the position counts from the start of the range.
  */
-export interface TileLayout {
+export interface TileLayout extends Walk {
   readonly memory: KNode;
   readonly offset: number;
   readonly perTile: number | null;
   readonly perElement: number;
-  readonly strides: ReadonlyMap<Range, number>;
 }
 
 /** In place of a layout: a value that groups copy for each tile. */
@@ -33,9 +32,12 @@ export interface GroupCopy {
   readonly copied: KNode;
 }
 
+/** What a copy reads at the place that its loops are at, in place of the factor. */
+export type Kept = (e: Exprs, copied: KNode, loopOf: (axis: Axis) => KNode) => KNode;
+
 /** The layout of a factor that is read in place; `along` null: the factor has no range of its own. */
-export function layoutInPlace({ memory, offset, strides }: LinearAccess, along: Range | null): TileLayout {
-  return { memory, offset, perTile: null, perElement: along === null ? 0 : (strides.get(along) ?? 0), strides };
+export function layoutInPlace(access: LinearAccess, along: Range | null): TileLayout {
+  return { ...access, perTile: null, perElement: along === null ? 0 : (access.strides.get(along) ?? 0) };
 }
 
 /** An axis as a loop of a copy, and how it replaces the factor's ranges. */
@@ -67,7 +69,7 @@ function addAxis(strides: Map<Range, number>, axis: Axis, stride: number): numbe
 
 /**
  * Copies a factor over its domain, axes in the given order. Pitches of rows, planes and so on are enlarged where they would share
- * cache sets. `room`: elements behind the end that may be read, with any value.
+ * cache sets. `room`: elements behind the end that may be read, with any value. `kept`: what is read at a place, if not the factor everywhere.
  */
 export function stageDomain(
   assembly: Assembly,
@@ -75,6 +77,7 @@ export function stageDomain(
   value: KNode,
   axes: readonly Axis[],
   room: number = 0,
+  kept?: Kept,
 ): LinearAccess {
   const strides = new Map<Range, number>();
   const copies = copyAxes(e, axes);
@@ -91,7 +94,9 @@ export function stageDomain(
   }
   const temp = assembly.temporary(value.dtype as DType, size + room);
   const rewriter = new Rewriter(e, replacements(e, copies));
-  const store = e.store(temp.write, index, rewriter.node(value));
+  const copied = rewriter.node(value);
+  const loopOf = (axis: Axis): KNode => copies.find((c) => c.axis === axis)!.loop;
+  const store = e.store(temp.write, index, kept?.(e, copied, loopOf) ?? copied);
   assembly.add('_pad', [{ store, ranges: copies.map((c) => c.loop) }], null);
   return { memory: temp.read, offset, strides };
 }

@@ -15,6 +15,7 @@ import type { KNode, LoopStore, RangeKind, Transform } from '../ir/ir.ts';
 import { assumeBounds } from '../ir/node.ts';
 import { type Replacement, Rewriter, step } from '../ir/rewrite.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { walked } from './access.ts';
 import type { GroupPlan, Split } from './blocking.ts';
 import type { Contraction } from './contraction.ts';
 import { type Depth, depthOf, planDepth, planVectorDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
@@ -251,11 +252,11 @@ class Nest {
   #load(layout: TileLayout, segment: Segment, tile: KNode, element: KNode, depth: KNode): KNode {
     const e = this.#e;
     const { outer, split } = this.#spec;
-    const { memory, offset, perTile, perElement, strides } = layout;
+    const { memory, offset, perTile, perElement } = layout;
     const from = perTile === null ? e.mul(tileStart(e, segment, tile), perElement) : e.mul(tile, perTile);
     let index = e.add(e.add(offset, from), e.mul(element, perElement));
-    for (const r of outer) index = e.add(index, e.mul(this.#outer.get(r)!, strides.get(r) ?? 0));
-    if (split !== null) index = e.add(index, e.mul(this.#first, strides.get(split.range) ?? 0));
+    for (const r of outer) index = e.add(index, walked(e, layout, r, this.#outer.get(r)!));
+    if (split !== null) index = e.add(index, walked(e, layout, split.range, this.#first));
     return e.load(memory, e.add(index, depth));
   }
 
@@ -273,7 +274,7 @@ class Nest {
   #depth(r: Range): Depth {
     const e = this.#e;
     const { split, rows } = this.#spec;
-    const whole = depthOf(r, rows.layout.strides, this.#columnLayout.strides);
+    const whole = depthOf(r, rows.layout, this.#columnLayout);
     if (r !== split?.range) return whole;
     const { chunk } = split;
     const { row, column, extent, end } = whole;

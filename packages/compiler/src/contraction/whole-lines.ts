@@ -11,7 +11,7 @@ import type { KNode } from '../ir/ir.ts';
 import { isFixed } from './access.ts';
 import type { MoreTiles } from './choose.ts';
 import { stepOrders } from './orders.ts';
-import { domain, rowWays } from './packing.ts';
+import { alongWindow, rowWays } from './packing.ts';
 import { epilogueCost } from './processor-choices.ts';
 import type { Lines, Repeated, TileShape } from './tiles.ts';
 
@@ -22,15 +22,16 @@ const accessStaged = 0.1;
 export const wholeLines: MoreTiles = (c, { columns, column, rows, row, outer }, height, lanes, costs, weigh) => {
   const { extent } = column.arg;
   const { formula } = costs;
-  const step = columns.axisOf(column)?.members.find((m) => m.range === column)?.step;
-  if (formula === undefined || !columns.hasWindows || step !== 1 || 2 * extent <= lanes) return;
+  if (formula === undefined || 2 * extent <= lanes) return;
+  const copied = alongWindow(columns, column, stepOrders);
+  if (copied === null) return;
   // Whole vectors along a loop that is in no window, as images, need no lines.
   if (extent % lanes === 0 && columns.isAlone(column)) return;
   const vectors = Math.ceil(extent / lanes);
   // Lines that vectors fill are stored as they are.
   const staged = extent % lanes === 0 ? 0 : accessStaged * sizeOf(c.kernel.stores[0]?.ranges ?? []);
   const rest = epilogueCost(c, column) + staged;
-  const columnWay = { ...domain(columns, column, column), apart: 0 };
+  const columnWay = { ...copied, apart: 0 };
   const own = outer.filter((r) => isFixed(r) && columns.axisOf(r) !== null && !c.batch.includes(r));
   // The nearest first, whose lines overlap.
   for (const range of [...own.reverse(), null]) {

@@ -26,6 +26,7 @@ import {
   type SizedBytes,
   type SizedGraph,
   SizesRefused,
+  type Phases,
 } from './capture/plan-graph.ts';
 
 /**
@@ -114,7 +115,11 @@ export type MakePlan = (captured: CapturedGraph, options: PlanOptions, sizedGrap
 export function makePlan(captured: CapturedGraph, options: PlanOptions, sizedGraph: SizedGraph | null): Plan {
   const { engine, elementBytes } = options;
   const { caps } = engine;
-  const { graph, places } = importGraph(captured, { elementBytes, bindAlign: caps.bindAlign }, sizedGraph);
+  const { graph, places } = importGraph(
+    captured,
+    { elementBytes, bindAlign: caps.bindAlign, phases: caps.lowering.planner.phases },
+    sizedGraph,
+  );
   const { size } = graph;
   const sizedBytes = (node: PlanNode, start = 0): SizedBytes | null =>
     size === null ? null : size.bytesOf(node, elementSize(node.dtype, elementBytes), start);
@@ -298,6 +303,8 @@ declare module '../engine/engine.ts' {
     readonly makePlan: MakePlan;
     /** Kernels that plans of an engine share; none yet. */
     kernelsOf(engine: IEngine): KernelCache;
+    /** How convolutions of dilated inputs may be split (capture/phases-as-features.ts). */
+    readonly phases?: Phases | undefined;
   }
 }
 

@@ -15,6 +15,8 @@ import {
   processorPairs,
 } from '@polygrad/compiler/contraction/transposed-results';
 import type { Lowering } from '../engine/engine.ts';
+import { phasesAsFeatures } from '../planner/capture/phases-as-features.ts';
+import { planner } from '../planner/plan.ts';
 import { vectorLowering } from './vectors.ts';
 
 export { fittingBytes, type ProcessorFacts } from '@polygrad/compiler/codegen/costs/processors';
@@ -30,6 +32,7 @@ export function processorLowering(facts: ProcessorFacts): Lowering {
   return {
     ...vectorLowering,
     shape: (kernel, e, caps) => vectorLowering.shape(readPicks(kernel, e), e, caps),
+    planner: { ...planner, phases: phasesAsFeatures },
     products: processorCosts(facts),
     narrower: narrowerLanes,
     transposes: wideTransposes,

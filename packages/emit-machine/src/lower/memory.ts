@@ -235,20 +235,14 @@ export class Accesses {
   load(n: KNodeOf<'LOAD'>, splat: number, packed: boolean): Lowered {
     const [mem, index, gate, alt] = n.src;
     const { b, machine, masks } = this.#ctx;
-    const { access, basics } = machine;
+    const { access } = machine;
     const kind = kindOf(n.dtype);
     const width = widthOf(kind);
     const bytes = bytesOf(mem.dtype);
     const condition = gate === undefined ? null : this.#ctx.get(gate).parts[0]!;
     let at = this.#at(mem, index, n.lanes, condition);
     if (condition !== null) {
-      // Where the gate is false, zeros are read instead.
-      const zeros = basics.address(b, b.zeros(n.lanes * bytes));
-      const address = basics.address(b, at);
-      const chosen = b.copy(zeros);
-      b.test(condition);
-      b.take('ne', chosen, address);
-      at = { base: chosen, index: null, scale: 1, offset: 0 };
+      at = this.#orZeros(at, condition, n.lanes * bytes);
     }
     const otherwise = condition === null || alt === undefined || isZero(alt) ? null : this.#ctx.get(alt);
     if (n.lanes === 1) {
@@ -273,10 +267,22 @@ export class Accesses {
     return { parts: masks.select(mask, loaded.parts, otherwise.parts, n.lanes, width), width };
   }
 
-  /** Elements of four bytes, `from` elements behind those of a load; all up to them may be read. */
-  row({ src: [mem, index] }: KNodeOf<'LOAD'>, from: number, lanes: number): Reg {
-    const at = this.#at(mem, index, from + lanes, null);
-    const place = further(at, from * 4);
+  /** A place, or that of zeros where a gate is false. */
+  #orZeros(at: Place, condition: Reg, bytes: number): Place {
+    const { b, machine } = this.#ctx;
+    const zeros = machine.basics.address(b, b.zeros(bytes));
+    const address = machine.basics.address(b, at);
+    const chosen = b.copy(zeros);
+    b.test(condition);
+    b.take('ne', chosen, address);
+    return { base: chosen, index: null, scale: 1, offset: 0 };
+  }
+
+  /** Elements of four bytes, `from` elements behind those of a load, or zeros beside its gate; all up to them may be read. */
+  row({ src: [mem, index, gate] }: KNodeOf<'LOAD'>, from: number, lanes: number): Reg {
+    const condition = gate === undefined ? null : this.#ctx.get(gate).parts[0]!;
+    const at = further(this.#at(mem, index, from + lanes, condition), from * 4);
+    const place = condition === null ? at : this.#orZeros(at, condition, lanes * 4);
     return this.#ctx.machine.access.part(this.#ctx.b, lanes * 4, place);
   }
 

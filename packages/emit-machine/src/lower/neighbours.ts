@@ -33,10 +33,10 @@ export function findNeighbours(program: Program, uses: Uses, vectorBytes: number
   const squares = new Map<KNode, readonly SquareColumn[]>();
   const windows = new Map<KNode, readonly Picked[]>();
   const readers = new Map<KNode, number>();
-  const places = findRuns(program);
+  const places = findRuns(program, true);
   for (const n of places.size === 0 ? [] : program.body) {
-    if (!uses.has(n) || !isGather(n) || !isWord(n) || lanesOfPart(n) !== side) continue;
-    const columns = partsOf(n, side, (lanes) => pickColumn(lanes, places));
+    if (!uses.has(n) || !isGather(n, true) || !isWord(n) || lanesOfPart(n) !== side) continue;
+    const columns = partsOf(n, side, (lanes) => pickColumn(lanes, places, true));
     const parts = columns === null ? windowsOf(n, vectorBytes / 4, places) : null;
     if (columns !== null) squares.set(n, columns);
     else if (parts !== null) windows.set(n, parts);

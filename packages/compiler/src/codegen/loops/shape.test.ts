@@ -151,6 +151,14 @@ describe('shape of programs', () => {
       if (isWide) expect(Math.min(...lanes)).toBeGreaterThanOrEqual(4);
       if (isWide && n >= 16) expect(new Set(lanes)).toEqual(new Set([16]));
     });
+    test('every second element of rows', () => {
+      const k = elementwise([2, 24, 64], (e, [b, i, j], x) =>
+        x(1, flat(e, [b!, j!, e.mul(i!, 2)], [2, 64, 48]), 2 * 64 * 48),
+      );
+      const lanes = written(k);
+      if (isWide) expect(new Set(lanes)).toEqual(new Set([16]));
+      expect(optimize(k, caps).transforms?.some(({ name }) => name === 'tile')).toBe(isWide);
+    });
     test('what is read in the order of the result is not read twice: it may be the memory of the result', () => {
       const k = elementwise([10, 18], (e, [i, j], x) =>
         e.add(x(1, flat(e, [j!, i!], [18, 10]), 180), x(2, flat(e, [i!, j!], [10, 18]), 180)),

@@ -140,8 +140,12 @@ export interface Transposed {
   readonly crowded: ReadonlySet<KNode>;
 }
 
-/** What a nest transposes, if tiles pay: loops of results with `least` elements. */
-export function transposedRanges(nest: LoopNest, least: number = leastTransposed.along): Transposed | null {
+/** What a nest transposes, if tiles pay: loops of results with `least` elements. `step`: the most elements from one that is read of a row to the next. */
+export function transposedRanges(
+  nest: LoopNest,
+  least: number = leastTransposed.along,
+  step: number = 1,
+): Transposed | null {
   const work = workOf(nest);
   const along = work.unitRange();
   if (work.binders.length > 0 || along === undefined || along.arg.extent < least || !endsAlone(along)) return null;
@@ -154,9 +158,11 @@ export function transposedRanges(nest: LoopNest, least: number = leastTransposed
     const index = n.src[1];
     const stride = work.strideOf(index, along);
     if (stride === null ? !isLookedUp(index, along, work) : Math.abs(stride) < side) continue;
-    const found = list.find(
-      (r) => r !== along && r.arg.extent >= leastTransposed.across && Math.abs(work.strideOf(index, r) ?? 0) === 1,
-    );
+    const isRow = (r: Range): boolean => {
+      const apart = Math.abs(work.strideOf(index, r) ?? 0);
+      return r !== along && r.arg.extent >= leastTransposed.across && apart >= 1 && apart <= step;
+    };
+    const found = list.find(isRow);
     if (found === undefined || !endsAlone(found) || (across !== undefined && across !== found)) continue;
     across = found;
     if (stride !== null && isCrowded(stride * bytesOf(n)) && along.arg.extent >= side * squares) crowded.add(n);

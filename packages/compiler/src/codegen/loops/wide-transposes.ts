@@ -25,9 +25,12 @@ const line = lineBytes / 4;
 /** Lines of a row of results from which on tiles go on along the rows that are read. */
 const fewestLines = 4;
 
+/** Most elements from one that is read of a row to the next: of a convolution with steps of two. */
+const mostStep = 2;
+
 /** The nests of a transpose, tiled; null for other nests, and for those whose loops are no multiples where elements may not be stored twice. */
 export function wideTransposes(nest: LoopNest, caps: CodegenCaps): readonly LoopNest[] | null {
-  const found = caps.vectorBytes === lineBytes ? transposedRanges(nest, side) : null;
+  const found = caps.vectorBytes === lineBytes ? transposedRanges(nest, side, mostStep) : null;
   if (found === null) return null;
   const { e, stores } = nest;
   const { along, across } = found;

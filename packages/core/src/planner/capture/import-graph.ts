@@ -17,7 +17,15 @@ import {
   type View,
 } from '@polygrad/compiler/shape/view';
 import { type CapturedGraph, viewBase } from './captured-graph.ts';
-import { isPlanOp, PlanGraph, type PlanNode, type Product, type SizedGraph, typicalOf } from './plan-graph.ts';
+import {
+  isPlanOp,
+  type Phases,
+  PlanGraph,
+  type PlanNode,
+  type Product,
+  type SizedGraph,
+  typicalOf,
+} from './plan-graph.ts';
 import { rewriteNode } from './rewrite.ts';
 
 /** Where an output's value is: a view of a node in memory (offset counts from that node's first element), or nowhere if it is empty. */
@@ -37,6 +45,7 @@ export interface ImportedGraph {
 export interface ImportOptions {
   readonly elementBytes: readonly number[];
   readonly bindAlign: number;
+  readonly phases?: Phases | undefined;
 }
 
 /** @param sized the captured graph at the capacity of a class of sizes, for a plan that is bound to each of them */
@@ -45,7 +54,7 @@ export function importGraph(
   options: ImportOptions,
   sized: SizedGraph | null = null,
 ): ImportedGraph {
-  const graph = new PlanGraph(rewriteNode, sized?.size);
+  const graph = new PlanGraph(rewriteNode, sized?.size, options.phases);
   const made = importNodes(graph, captured, options, sized);
   const outputs = captured.outputs.values().map((local) => made[local]!);
   for (const node of outputs) if (isComputed(node) && node.size > 0) node.forced = true;

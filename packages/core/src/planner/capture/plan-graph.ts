@@ -4,7 +4,7 @@
  * A plan is built from this graph and must not keep user data alive, so nothing here points at a graph Node. Sources
  * come before users in `nodes`. Rules that replace a node by simpler ones are in rewrite.ts.
  */
-import type { Attrs, PrimitiveName } from '../../graph/node.ts';
+import type { Attrs, ConvAttr, PrimitiveName } from '../../graph/node.ts';
 import { definitionOf, type Role } from '../../graph/definition.ts';
 import type { Exprs } from '@polygrad/compiler/ir/expr';
 import type { LoopTools } from '@polygrad/compiler/codegen/loops/sized';
@@ -152,6 +152,20 @@ export type Rewrite = (
   dtype: DType,
 ) => PlanNode | null;
 
+/**
+ * A convolution whose input is dilated along some spatial axes, with stride 1 there, as one of the input itself; null where several are as good. `isMany`: those
+ * would be too many.
+ */
+export type Phases = (
+  graph: PlanGraph,
+  attr: ConvAttr,
+  src: readonly [PlanNode, PlanNode],
+  shape: Shape,
+  dtype: DType,
+  axes: readonly number[],
+  isMany: boolean,
+) => PlanNode | null;
+
 export class PlanGraph {
   readonly nodes: PlanNode[] = [];
   readonly #rewrite: Rewrite;
@@ -162,9 +176,13 @@ export class PlanGraph {
   /** The shape of the node that is being imported: which of its extents are sizes is known. */
   given: Shape | null = null;
 
-  constructor(rewrite: Rewrite, size: PlanSize | null = null) {
+  /** How the engine has dilated convolutions split, beside a convolution for each phase. */
+  readonly phases: Phases | undefined;
+
+  constructor(rewrite: Rewrite, size: PlanSize | null = null, phases?: Phases) {
     this.#rewrite = rewrite;
     this.size = size;
+    this.phases = phases;
   }
 
   /** True if one of the axes depends on a size. */

@@ -12,7 +12,9 @@ import {
   tensor,
   type Tensor,
 } from '../../index.ts';
+import type { IEngine } from '../../engine/engine.ts';
 import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
+import { phasesAsFeatures } from './phases-as-features.ts';
 
 type Pair = readonly [number, number];
 
@@ -103,9 +105,22 @@ const cases: Record<string, Case> = {
   },
 };
 
-describe('the gradient by the input of a convolution with steps', () => {
+/** An engine that has phases as features of one convolution. */
+function withPhases<E extends IEngine>(engine: E): E {
+  const { lowering } = engine.caps;
+  const caps = {
+    ...engine.caps,
+    lowering: { ...lowering, planner: { ...lowering.planner, phases: phasesAsFeatures } },
+  };
+  return Object.defineProperty(engine, 'caps', { value: caps });
+}
+
+describe.each([
+  ['each phase by itself', (engine: IEngine) => engine],
+  ['phases as features', withPhases],
+] as const)('the gradient by the input of a convolution with steps, %s', (_, prepared) => {
   beforeAll(async () => {
-    await setEngine(createReferenceEngine());
+    await setEngine(prepared(createReferenceEngine()));
   });
 
   for (const [name, c] of Object.entries(cases)) {
@@ -191,7 +206,7 @@ describe('the work', () => {
   });
 
   it('of gradients of patches is that of the patches', async () => {
-    await setEngine(createNullEngine());
+    await setEngine(withPhases(createNullEngine()));
     const x = made(new Float32Array(3 * 64 * 64), [1, 3, 64, 64]);
     const w = made(new Float32Array(32 * 3 * 256), [32, 3, 16, 16]);
     const { kernels } = await profile(() => {
