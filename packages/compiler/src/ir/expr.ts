@@ -100,9 +100,15 @@ export class Exprs {
     return n;
   }
 
-  /** Index of the group or thread, or what is asked of subgroups. `extent` (how many values there are) lets index arithmetic simplify; it is no part of the node. */
-  special(kind: SpecialKind, axis: 0 | 1 | 2, extent = 0x8000_0000): KNodeOf<'SPECIAL'> {
-    const n = this.intern('SPECIAL', 'int32', 1, [], kind + axis, { kind, axis });
+  /**
+   * Index of the group or thread, or what is asked of subgroups. `extent` (how many values there are) lets index arithmetic simplify; it is no part of the node.
+   * `nest` is: what is known in one nest of a program is told of nodes that other nests do not have.
+   */
+  special(kind: SpecialKind, axis: 0 | 1 | 2, extent = 0x8000_0000, nest = 0): KNodeOf<'SPECIAL'> {
+    const n =
+      nest === 0
+        ? this.intern('SPECIAL', 'int32', 1, [], kind + axis, { kind, axis })
+        : this.intern('SPECIAL', 'int32', 1, [], `${kind}${axis} ${nest}`, { kind, axis, nest });
     assumeBounds(n, 0, extent - 1);
     return n;
   }

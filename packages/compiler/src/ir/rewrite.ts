@@ -153,7 +153,7 @@ export function remake(e: Exprs, n: KNode, src: readonly KNode[]): KNode {
     case 'CONST':
       return e.constant(dtype, n.arg.value, n.lanes);
     case 'SPECIAL':
-      return e.special(n.arg.kind, n.arg.axis, highOf(n) + 1);
+      return e.special(n.arg.kind, n.arg.axis, highOf(n) + 1, n.arg.nest);
     case 'IOTA':
       return e.iota(n.lanes);
     case 'REDUCE':

@@ -1,8 +1,9 @@
 /** Indices that are computed from numbers in memory: by vectors where lanes read at different places, once where they read at the same. */
 import { describe, expect, test } from 'vitest';
 import { interpret } from '../../interpreter/interpret.ts';
-import type { Exprs } from '../../ir/expr.ts';
-import type { KNode, LoopKernel, Program } from '../../ir/ir.ts';
+import { Exprs } from '../../ir/expr.ts';
+import type { Range } from '../../ir/free-ranges.ts';
+import type { KNode, KNodeOf, LoopKernel, Program } from '../../ir/ir.ts';
 import { verifyProgram } from '../../ir/verify/verify.ts';
 import { elementwise, simdCaps } from '../fixtures/nests.ts';
 import { optimize } from '../loops/optimize.ts';
@@ -92,5 +93,32 @@ describe('computed indices', () => {
       (_, i) => x[Math.floor(i / columns) * own + Math.floor(Math.fround((i % columns) * fraction))],
     );
     expect(Array.from(out)).toEqual(want);
+  });
+});
+
+describe('numbers of groups', () => {
+  const [first, second, third] = [9, 7, 40];
+
+  /** Three nests, of which the third reads so much further on that it reads at the number which a group of the second has in its nest. */
+  function nests(e: Exprs): LoopKernel {
+    const memory = (slot: number, access: 'read' | 'write', length: number): KNodeOf<'PARAM'> =>
+      e.param(slot, 'float32', access, length);
+    const x = memory(0, 'read', third);
+    const outputs = [first, second, third].map((length, i) => memory(i + 1, 'write', length));
+    const [a, b, c] = [first, second, third].map((length) => e.range(length, 'grid')) as [Range, Range, Range];
+    const values = [e.load(x, a), e.load(x, b), e.load(x, e.min(e.add(c, second), third - 1))];
+    const stores = [a, b, c].map((r, i) => ({ store: e.store(outputs[i]!, r, values[i]!), ranges: [r] }));
+    return { name: 'nests', params: [x, ...outputs], scalars: [], stores };
+  }
+
+  test.each([false, true])('have bounds in their own nest only; groups of threads: %s', (simt) => {
+    const program = linearize(nests(new Exprs()), { ...simdCaps, simt });
+    verifyProgram(program);
+    const x = numbers(third);
+    const [one, two, three] = [first, second, third].map((length) => new Float32Array(length));
+    interpret(program, [x, one!, two!, three!], []);
+    expect(one).toEqual(x.slice(0, first));
+    expect(two).toEqual(x.slice(0, second));
+    expect(Array.from(three!)).toEqual(Array.from(x, (_, i) => x[Math.min(i + second, third - 1)]));
   });
 });

@@ -48,7 +48,7 @@ export function linearize(kernel: LoopKernel, caps: CodegenCaps, inside?: Inside
   const total = onGrid ? counts.reduce((x, y) => x + y, 0) : 1;
   const columns = caps.simt ? Math.min(total, gridLimit) : total;
   const rows = columns === 0 ? 1 : Math.ceil(total / columns);
-  const group = groupIndex(e, columns, rows);
+  const group = groupIndex(e, columns, rows, 0);
   const threads = threadsOf(stores);
   const shares = new Map<KNode, number>();
   // The number of groups of threads depends on the size; if a group is one thread it does not.
@@ -60,7 +60,8 @@ export function linearize(kernel: LoopKernel, caps: CodegenCaps, inside?: Inside
     const write = (): void => {
       const scope = new Scope(e, new FreeRanges());
       const values = new Values(b, scope);
-      const index = onGrid ? e.sub(group, first) : e.i32(0);
+      // Its own node: what is known of it here does not hold in other nests.
+      const index = onGrid ? e.sub(groupIndex(e, columns, rows, i), first) : e.i32(0);
       if (index !== group && index.op !== 'CONST') assumeBounds(index, 0, count - 1);
       const options = {
         lanes: vectorLanes(nest, caps),
@@ -99,10 +100,10 @@ export function linearize(kernel: LoopKernel, caps: CodegenCaps, inside?: Inside
   return programOf({ ...program, cost: costOf(program.body, shares, threads), ...groups });
 }
 
-/** Number of the running group; large grids are folded over two axes, whose last row may have surplus groups. */
-function groupIndex(e: Exprs, columns: number, rows: number): KNode {
-  const column = e.special('group', 0, columns);
-  return rows === 1 ? column : e.add(e.mul(e.special('group', 1, rows), columns), column);
+/** Number of the running group, for one nest; large grids are folded over two axes, whose last row may have surplus groups. */
+function groupIndex(e: Exprs, columns: number, rows: number, nest: number): KNode {
+  const column = e.special('group', 0, columns, nest);
+  return rows === 1 ? column : e.add(e.mul(e.special('group', 1, rows, nest), columns), column);
 }
 
 /** The leading grid ranges of a nest, which all its stores must share. */

@@ -317,6 +317,28 @@ describe('groups', () => {
     check(both, [129]);
   });
 
+  test('what is known of the groups of one nest is not taken for those of the next', () => {
+    const [n, fixed] = [511, 32];
+    const k = nest(256, n, ({ e, rows, input, output }) => {
+      const [a, b, row, c] = [rows(), e.range(fixed), e.range(2), rows()];
+      return [
+        { store: output(0, [a], [n], e.mul(input(1, [a], [n]), 2)) as LoopStore['store'], ranges: [a] },
+        { store: output(2, [b], [fixed], e.neg(input(3, [b], [fixed]))) as LoopStore['store'], ranges: [b] },
+        // As they lie at the size that is bound: the last group of a row ends before the next row.
+        {
+          store: e.store(
+            e.param(4, 'float32', 'write', 2 * n),
+            e.add(e.mul(row, e.scalar(0, 'int32', 256, n)), c),
+            input(1, [c], [n]),
+          ),
+          ranges: [row, c],
+        },
+      ];
+    });
+    const params = [...k.params, k.stores[2]!.store.src[0]] as LoopKernel['params'];
+    check({ ...k, params }, [256, 257, 450, 511]);
+  });
+
   test('in each of several nests', () => {
     const [a, b] = [elementwise(1, 2000, 64), reduced('sum', 1, 2000, 64, [1])];
     const k = nest(1, 2000, ({ e, rows, input, output }) => {
