@@ -276,8 +276,7 @@ function placeTemporaries(
     }
   });
   const { blocks, places } = layOut(items, engine.caps);
-  // Threads of a group may write to temporaries beyond the bound size.
-  const changes = !engine.caps.simt && items.some(({ sized }) => sized !== null);
+  const changes = items.some(({ sized }) => sized !== null);
   const bind = (item: number): BindingPlan => {
     const { block, offset } = places[item]!;
     return {

@@ -39,11 +39,20 @@ const scores = (n: number): number[] => {
   return [n];
 };
 
+/** Groups of threads, whose plans serve sizes between two powers of two. */
+const threads = { simt: true, maxGroup: 256, sharedBytes: 16384 };
+
 /** The most memory in use at `n`, after sizes that share a plan with it where they may. */
-async function peakAt(f: (n: number) => number[], n: number, sizes: 'automatic' | 'never'): Promise<number> {
+async function peakAt(
+  f: (n: number) => number[],
+  n: number,
+  sizes: 'automatic' | 'never',
+  options: Parameters<typeof createNullEngine>[0] = {},
+): Promise<number> {
   setDynamicSizes(sizes);
-  await setEngine(createNullEngine());
-  for (const size of [9, 10, n]) f(size);
+  await setEngine(createNullEngine(options));
+  const before = 'simt' in options ? [257, 258] : [9, 10];
+  for (const size of [...before, n]) f(size);
   if (sizes === 'automatic') expect(stats().families).toBe(1);
   return memory().peakBytes;
 }
@@ -51,6 +60,11 @@ async function peakAt(f: (n: number) => number[], n: number, sizes: 'automatic' 
 it('rows take as much as in a plan of their own', async () => {
   const own = await peakAt(layers, 40, 'never');
   expect(await peakAt(layers, 40, 'automatic')).toBeLessThan(1.1 * own);
+});
+
+it('rows take as much as in a plan of their own where groups have several threads', async () => {
+  const own = await peakAt(layers, 260, 'never', threads);
+  expect(await peakAt(layers, 260, 'automatic', threads)).toBeLessThan(1.1 * own);
 });
 
 it('square matrices take memory by their rows', async () => {
