@@ -105,10 +105,7 @@ export class Exprs {
    * `nest` is: what is known in one nest of a program is told of nodes that other nests do not have.
    */
   special(kind: SpecialKind, axis: 0 | 1 | 2, extent = 0x8000_0000, nest = 0): KNodeOf<'SPECIAL'> {
-    const n =
-      nest === 0
-        ? this.intern('SPECIAL', 'int32', 1, [], kind + axis, { kind, axis })
-        : this.intern('SPECIAL', 'int32', 1, [], `${kind}${axis} ${nest}`, { kind, axis, nest });
+    const n = this.intern('SPECIAL', 'int32', 1, [], `${kind}${axis} ${nest}`, { kind, axis, nest });
     assumeBounds(n, 0, extent - 1);
     return n;
   }
