@@ -92,6 +92,10 @@ export interface NestLowering {
   narrower?(range: Range, lanes: number, filled?: boolean): number;
   /** Transposes by vectors as long as a cache line, or null for nests that are none. Absent: by squares of four elements a side. */
   transposes?(nest: LoopNest, caps: CodegenCaps): readonly LoopNest[] | null;
+  /** The phases of a nest side by side. Absent: each element is chosen by a test. */
+  splitPhases?(nest: LoopNest): LoopNest;
+  /** A vector whose lanes each read what they keep, or null. Absent: lanes read all and choose. */
+  pickLanes?(root: KNodeOf<'WHERE'>, values: Values): KNode | null;
   /** Costs of contractions. Absent: as measured in WebAssembly. */
   readonly products?: ProductCosts;
   /** Rewrites a program to the dtypes that the target computes in. Absent for targets that compute in all dtypes they hold. */

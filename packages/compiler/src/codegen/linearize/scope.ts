@@ -11,7 +11,8 @@ import { type FreeRanges, type Range, type RangeList, sizedStrideOf } from '../.
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
 import type { Known, Linear } from '../../ir/node.ts';
 import { remake } from '../../ir/rewrite.ts';
-import { linearOf, literalOf } from '../../ir/simplify/integers.ts';
+import { linearOf } from '../../ir/simplify/integers.ts';
+import type { NestLowering } from '../lowering.ts';
 import { type DType, isFloat } from '../../shape/dtype.ts';
 
 /** A range opened as `count` copies of `lanes` values, starting at `base`, consecutive copies `step` apart. */
@@ -252,8 +253,10 @@ export class Values {
   /** Nodes under the vector tile at one place: whether they are made of numbers that differ from lane to lane. */
   readonly #differing = new Map<KNode, boolean>();
   #differAt: KNode | null = null;
+  readonly #lowering: NestLowering;
 
-  constructor(b: ProgramBuilder, scope: Scope) {
+  constructor(b: ProgramBuilder, scope: Scope, lowering: NestLowering) {
+    this.#lowering = lowering;
     this.b = b;
     this.scope = scope;
   }
@@ -268,8 +271,8 @@ export class Values {
       const n = stack[stack.length - 1]!;
       const memo = scope.memoOf(n);
       if (!memo.has(n)) {
-        const picked = n.op === 'WHERE' ? this.#picked(n) : null;
-        if (picked !== null) {
+        const picked = n.op === 'WHERE' && this.#lowering.pickLanes?.(n, this);
+        if (picked) {
           memo.set(n, picked);
           stack.pop();
           continue;
@@ -291,33 +294,6 @@ export class Values {
       stack.pop();
     }
     return this.#find(root)!;
-  }
-
-  /**
-   * Elements of several rows in a fixed pattern, such as phases of a convolution side by side: each lane reads only what it keeps. Null where the
-   * pattern is not known, is the same in all lanes, or whole vectors of a row are blended.
-   */
-  #picked(root: KNodeOf<'WHERE'>): KNode | null {
-    const { scope } = this;
-    const { e } = scope;
-    if (!scope.isVector(scope.free.of(root.src[0]))) return null;
-    const leaves = new Set<KNode>();
-    const lanes: KNode[] = [];
-    for (let k = 0; k < scope.vector!.lanes; k++) {
-      let n: KNode = root;
-      while (n.op === 'WHERE') {
-        const [test, yes, no]: KNodeOf<'WHERE'>['src'] = n.src;
-        const known = literalOf(scope.atLane(k, () => this.lower(test)));
-        if (known === null) return null;
-        n = known ? yes : no;
-      }
-      if (n.op !== 'LOAD' || n.src[0].op === 'STAGE') return null;
-      if (!leaves.has(n) && this.address(n.src[1]).kind === 'unit') return null;
-      leaves.add(n);
-      const leaf = n;
-      lanes.push(scope.atLane(k, () => this.lower(leaf)));
-    }
-    return leaves.size < 2 ? null : e.vec(lanes);
   }
 
   #find(n: KNode): KNode | undefined {
