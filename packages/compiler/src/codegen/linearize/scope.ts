@@ -12,7 +12,6 @@ import type { KNode, KNodeOf } from '../../ir/ir.ts';
 import type { Known, Linear } from '../../ir/node.ts';
 import { remake } from '../../ir/rewrite.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
-import type { NestLowering } from '../lowering.ts';
 import { type DType, isFloat } from '../../shape/dtype.ts';
 
 /** A range opened as `count` copies of `lanes` values, starting at `base`, consecutive copies `step` apart. */
@@ -246,6 +245,9 @@ export type Address =
   | { readonly kind: 'same' | 'unit'; readonly base: KNode }
   | { readonly kind: 'lanes'; readonly each: readonly KNode[] };
 
+/** A vector whose lanes each read what they keep, or null. */
+export type PickLanes = (root: KNodeOf<'WHERE'>, values: Values) => KNode | null;
+
 export class Values {
   readonly b: ProgramBuilder;
   readonly scope: Scope;
@@ -253,10 +255,10 @@ export class Values {
   /** Nodes under the vector tile at one place: whether they are made of numbers that differ from lane to lane. */
   readonly #differing = new Map<KNode, boolean>();
   #differAt: KNode | null = null;
-  readonly #lowering: NestLowering;
+  readonly #pickLanes: PickLanes | undefined;
 
-  constructor(b: ProgramBuilder, scope: Scope, lowering: NestLowering) {
-    this.#lowering = lowering;
+  constructor(b: ProgramBuilder, scope: Scope, pickLanes?: PickLanes) {
+    this.#pickLanes = pickLanes;
     this.b = b;
     this.scope = scope;
   }
@@ -271,7 +273,7 @@ export class Values {
       const n = stack[stack.length - 1]!;
       const memo = scope.memoOf(n);
       if (!memo.has(n)) {
-        const picked = n.op === 'WHERE' && this.#lowering.pickLanes?.(n, this);
+        const picked = n.op === 'WHERE' && this.#pickLanes?.(n, this);
         if (picked) {
           memo.set(n, picked);
           stack.pop();
