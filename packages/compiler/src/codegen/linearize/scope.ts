@@ -437,21 +437,16 @@ export class Values {
     const { e } = scope;
     const { range, lanes } = scope.vector!;
     if (!scope.free.has(index, range)) return { kind: 'same', base: this.lower(index) };
-    const form = linearOf(index);
-    const at = form.terms.indexOf(range);
-    if (at >= 0 && form.terms.every((t, i) => i === at || !scope.free.has(t, range))) {
+    const stride = sizedStrideOf(scope.free, index, range);
+    if (stride !== null) {
       const base = scope.atLane(0, () => this.lower(index));
-      const stride = form.coefs[at]!;
-      if (stride === 1) return { kind: 'unit', base };
-      return { kind: 'lanes', each: Array.from({ length: lanes }, (_, k) => e.add(base, k * stride)) };
-    }
-    const sized = sizedStrideOf(scope.free, index, range);
-    if (sized !== null) {
+      const { number, sizes } = stride;
+      if (number === 1 && sizes.length === 0) return { kind: 'unit', base };
       // Lane by lane each place would be a product.
-      const base = scope.atLane(0, () => this.lower(index));
-      const stride = sized.sizes.reduce((n, size) => e.mul(n, this.lower(size)), e.i32(sized.number));
-      return { kind: 'lanes', each: Array.from({ length: lanes }, (_, k) => e.add(base, e.mul(stride, k))) };
+      const step = sizes.reduce((n, size) => e.mul(n, this.lower(size)), e.i32(number));
+      return { kind: 'lanes', each: Array.from({ length: lanes }, (_, k) => e.add(base, e.mul(step, k))) };
     }
+    const form = linearOf(index);
     const read = form.terms.filter((t) => this.#computed(t, range));
     const each = read.length > 0 ? this.#computedLanes(form, read) : this.#eachLane(index);
     const base = each[0]!;
