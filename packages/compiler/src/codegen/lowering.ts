@@ -11,7 +11,7 @@ import type { KNode, KNodeOf, LoopKernel, Program } from '../ir/ir.ts';
 import type { ReduceOp } from '../ir/operations.ts';
 import type { TargetCaps } from '../ir/target.ts';
 import type { ProductCosts } from './costs/cpu.ts';
-import type { Values } from './linearize/scope.ts';
+import type { PickLanes, Values } from './linearize/scope.ts';
 import type { LoopNest } from './loops/transforms.ts';
 import type { Binder, NestWork } from './loops/work.ts';
 
@@ -92,6 +92,10 @@ export interface NestLowering {
   narrower?(range: Range, lanes: number, filled?: boolean): number;
   /** Transposes by vectors as long as a cache line, or null for nests that are none. Absent: by squares of four elements a side. */
   transposes?(nest: LoopNest, caps: CodegenCaps): readonly LoopNest[] | null;
+  /** The phases of a nest side by side. Absent: each element is chosen by a test. */
+  splitPhases?(nest: LoopNest): LoopNest;
+  /** Vectors whose lanes each read what they keep. Absent: lanes read all and choose. */
+  readonly pickLanes?: PickLanes;
   /** Costs of contractions. Absent: as measured in WebAssembly. */
   readonly products?: ProductCosts;
   /** Rewrites a program to the dtypes that the target computes in. Absent for targets that compute in all dtypes they hold. */

@@ -10,7 +10,7 @@
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import type { KNode, KNodeOf, Program } from './ir.ts';
 import { idOf } from './node.ts';
-import { isLiteral, linearOf } from './simplify/integers.ts';
+import { linearOf } from './simplify/integers.ts';
 import { blocksOf } from './uses.ts';
 
 /** Elements of a window: 16 bytes of 4-byte numbers. */
@@ -51,11 +51,10 @@ export interface SquareColumn {
   readonly column: number;
 }
 
-/** True for scalar loads that may be read at any time; where `gated`, or whenever their gate holds, beside zeros. */
-function isPlain(n: KNode, gated: boolean): n is KNodeOf<'LOAD'> {
-  if (n.op !== 'LOAD' || n.lanes !== 1) return false;
-  const [mem, , gate, other] = n.src;
-  if (gate !== undefined && (!gated || other === undefined || !isLiteral(other, 0))) return false;
+/** True for scalar loads that may be read at any time. */
+function isPlain(n: KNode): boolean {
+  if (n.op !== 'LOAD' || n.lanes !== 1 || n.src.length !== 2) return false;
+  const mem = n.src[0];
   return mem.op === 'PARAM' && mem.arg.access === 'read';
 }
 
@@ -74,7 +73,7 @@ export function lanesOfPart(n: KNode): 2 | 4 {
 }
 
 /**
- * True for vectors that this file may improve. `gated`: also those whose loads have one gate, beside which they are zero.
+ * True for vectors that this file may improve.
  *
  * @example
  * const p = new ProgramBuilder();
@@ -83,13 +82,12 @@ export function lanesOfPart(n: KNode): 2 | 4 {
  * const program = p.build({ name: 'even' });
  * program.body.some(isGather); // true
  */
-export function isGather(n: KNode, gated: boolean = false): boolean {
-  if (n.op !== 'VEC' || n.src.length < 2 || n.src.length % lanesOfPart(n) !== 0) return false;
-  return n.src.every((s) => isPlain(s, gated) && s.src[2] === n.src[0]!.src[2]);
+export function isGather(n: KNode): boolean {
+  return n.op === 'VEC' && n.src.length > 1 && n.src.length % lanesOfPart(n) === 0 && n.src.every(isPlain);
 }
 
 /**
- * Finds the runs of all loads that gathers in the body read. `gated`: of those with a gate too, which all loads of a run have.
+ * Finds the runs of all loads that gathers in the body read. `gathers`: what these are, if not `isGather`. Loads of a run have the same gate, or none.
  *
  * @example
  * const p = new ProgramBuilder();
@@ -98,24 +96,23 @@ export function isGather(n: KNode, gated: boolean = false): boolean {
  * const program = p.build({ name: 'even' });
  * findRuns(program).size; // 4
  */
-export function findRuns(program: Program, gated: boolean = false): ReadonlyMap<KNode, RunPlace> {
+export function findRuns(program: Program, gathers: (n: KNode) => boolean = isGather): ReadonlyMap<KNode, RunPlace> {
   const { body } = program;
   const places = new Map<KNode, RunPlace>();
   const wanted = new Set<KNode>();
   for (let at = 0; at < body.length; at++) {
     const n = body[at]!;
-    if (isGather(n, gated)) for (const s of n.src) wanted.add(s);
+    if (gathers(n)) for (const s of n.src) wanted.add(s);
   }
   if (wanted.size === 0) return places;
   const groups = new Map<string, KNodeOf<'LOAD'>[]>();
   const around = blocksOf(program);
   for (let at = 0; at < body.length; at++) {
     const n = body[at]!;
-    if (!wanted.has(n) || !isPlain(n, gated)) continue;
+    if (!wanted.has(n) || n.op !== 'LOAD') continue;
     const { terms, coefs } = linearOf(n.src[1]);
     const sum = terms.map((t, k) => `${idOf(t)}*${coefs[k]}`).sort();
-    const gate = n.src[2] === undefined ? '' : idOf(n.src[2]);
-    const key = `${around[at]} ${idOf(n.src[0])} ${gate} ${sum.join('+')}`;
+    const key = `${around[at]} ${idOf(n.src[0])} ${n.src[2] && idOf(n.src[2])} ${sum.join('+')}`;
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [n]);
     else group.push(n);
@@ -141,8 +138,8 @@ function cutIntoRuns(group: KNodeOf<'LOAD'>[], places: Map<KNode, RunPlace>): vo
 }
 
 /**
- * The square that has these lanes as a column, or null: as many elements of each row are read as there are rows. `moved`: where the last elements of
- * rows are fewer, the square ends with them.
+ * The square that has these lanes as a column, or null: as many elements of each row are read as there are rows. `columnOf`: the
+ * column of a place in its run, if not as in squares side by side.
  *
  * @example
  * const p = new ProgramBuilder();
@@ -155,12 +152,11 @@ function cutIntoRuns(group: KNodeOf<'LOAD'>[], places: Map<KNode, RunPlace>): vo
 export function pickColumn(
   lanes: readonly KNode[],
   places: ReadonlyMap<KNode, RunPlace>,
-  moved: boolean = false,
+  columnOf: (place: RunPlace, count: number) => number = ({ position }, count) => position % count,
 ): SquareColumn | null {
   const first = places.get(lanes[0]!);
   if (first === undefined) return null;
-  const from = first.position - (first.position % lanes.length);
-  const column = first.position - (moved ? Math.max(0, Math.min(from, first.run.length - lanes.length)) : from);
+  const column = columnOf(first, lanes.length);
   const rows: { readonly run: Run; readonly at: number }[] = [];
   for (const lane of lanes) {
     const place = places.get(lane);

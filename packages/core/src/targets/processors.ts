@@ -5,6 +5,7 @@
  * A separate entry, so that pages whose engine is WebAssembly carry nothing of it.
  */
 import { narrowerLanes, processorCosts, type ProcessorFacts } from '@polygrad/compiler/codegen/costs/processors';
+import { pickLanes, splitPhases } from '@polygrad/compiler/codegen/loops/phases';
 import { readPicks } from '@polygrad/compiler/codegen/loops/picks';
 import { wideTransposes } from '@polygrad/compiler/codegen/loops/wide-transposes';
 import { lowerPlain } from '@polygrad/compiler/codegen/plain';
@@ -36,6 +37,8 @@ export function processorLowering(facts: ProcessorFacts): Lowering {
     products: processorCosts(facts),
     narrower: narrowerLanes,
     transposes: wideTransposes,
+    splitPhases,
+    pickLanes,
     contraction: (kernel, e, { caps }) => processorContraction(kernel, e, caps),
     pairs: (kernel, e, { caps }) => processorPairs(kernel, e, caps),
     ways: (c, kernel, e, caps) => [[byTiles, () => lowerOnProcessor(c, e, caps) ?? lowerPlain(kernel, caps)]],

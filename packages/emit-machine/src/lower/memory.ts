@@ -418,6 +418,7 @@ export function markCounter(reg: Reg): void {
   counters.add(reg);
 }
 
-function isZero(n: KNode): boolean {
+/** True for a constant of zeros, all bits of it. */
+export function isZero(n: KNode): boolean {
   return n.op === 'CONST' && Object.is(Number(n.arg.value), 0);
 }

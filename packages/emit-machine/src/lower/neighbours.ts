@@ -4,7 +4,6 @@
  */
 import {
   findRuns,
-  isGather,
   type KNode,
   lanesOfPart,
   pickColumn,
@@ -13,6 +12,7 @@ import {
   type SquareColumn,
   type Uses,
 } from '@polygrad/core/kernel';
+import { isZero } from './memory.ts';
 import { type Picked, pickWide } from './windows.ts';
 
 /** Rows and columns of a square. */
@@ -28,15 +28,33 @@ export interface Neighbours {
   readonly unread: ReadonlySet<KNode>;
 }
 
+/** True for vectors of elements that may be read at any time, or whenever one gate holds, beside which they are zero. */
+function isGather(n: KNode): boolean {
+  if (n.op !== 'VEC' || n.src.length < 2 || n.src.length % lanesOfPart(n) !== 0) return false;
+  return n.src.every((s) => isPlain(s) && s.src[2] === n.src[0]!.src[2]);
+}
+
+function isPlain(n: KNode): boolean {
+  if (n.op !== 'LOAD' || n.lanes !== 1) return false;
+  const [memory, , gate, other] = n.src;
+  if (gate !== undefined && (other === undefined || !isZero(other))) return false;
+  return memory.op === 'PARAM' && memory.arg.access === 'read';
+}
+
+/** The column of a place in its square. The last elements of a row are fewer than a square has: theirs ends with the row. */
+function columnOf({ position, run }: RunPlace, count: number): number {
+  return position - Math.max(0, Math.min(position - (position % count), run.length - count));
+}
+
 /** Finds them, for registers of `vectorBytes` bytes. */
 export function findNeighbours(program: Program, uses: Uses, vectorBytes: number): Neighbours {
   const squares = new Map<KNode, readonly SquareColumn[]>();
   const windows = new Map<KNode, readonly Picked[]>();
   const readers = new Map<KNode, number>();
-  const places = findRuns(program, true);
+  const places = findRuns(program, isGather);
   for (const n of places.size === 0 ? [] : program.body) {
-    if (!uses.has(n) || !isGather(n, true) || !isWord(n) || lanesOfPart(n) !== side) continue;
-    const columns = partsOf(n, side, (lanes) => pickColumn(lanes, places, true));
+    if (!uses.has(n) || !isGather(n) || !isWord(n) || lanesOfPart(n) !== side) continue;
+    const columns = partsOf(n, side, (lanes) => pickColumn(lanes, places, columnOf));
     const parts = columns === null ? windowsOf(n, vectorBytes / 4, places) : null;
     if (columns !== null) squares.set(n, columns);
     else if (parts !== null) windows.set(n, parts);

@@ -11,7 +11,7 @@ import { type FreeRanges, type Range, type RangeList, sizedStrideOf } from '../.
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
 import type { Known, Linear } from '../../ir/node.ts';
 import { remake } from '../../ir/rewrite.ts';
-import { linearOf, literalOf } from '../../ir/simplify/integers.ts';
+import { linearOf } from '../../ir/simplify/integers.ts';
 import { type DType, isFloat } from '../../shape/dtype.ts';
 
 /** A range opened as `count` copies of `lanes` values, starting at `base`, consecutive copies `step` apart. */
@@ -245,6 +245,9 @@ export type Address =
   | { readonly kind: 'same' | 'unit'; readonly base: KNode }
   | { readonly kind: 'lanes'; readonly each: readonly KNode[] };
 
+/** A vector whose lanes each read what they keep, or null. */
+export type PickLanes = (root: KNodeOf<'WHERE'>, values: Values) => KNode | null;
+
 export class Values {
   readonly b: ProgramBuilder;
   readonly scope: Scope;
@@ -252,8 +255,10 @@ export class Values {
   /** Nodes under the vector tile at one place: whether they are made of numbers that differ from lane to lane. */
   readonly #differing = new Map<KNode, boolean>();
   #differAt: KNode | null = null;
+  readonly #pickLanes: PickLanes | undefined;
 
-  constructor(b: ProgramBuilder, scope: Scope) {
+  constructor(b: ProgramBuilder, scope: Scope, pickLanes?: PickLanes) {
+    this.#pickLanes = pickLanes;
     this.b = b;
     this.scope = scope;
   }
@@ -268,8 +273,8 @@ export class Values {
       const n = stack[stack.length - 1]!;
       const memo = scope.memoOf(n);
       if (!memo.has(n)) {
-        const picked = n.op === 'WHERE' ? this.#picked(n) : null;
-        if (picked !== null) {
+        const picked = n.op === 'WHERE' && this.#pickLanes?.(n, this);
+        if (picked) {
           memo.set(n, picked);
           stack.pop();
           continue;
@@ -291,33 +296,6 @@ export class Values {
       stack.pop();
     }
     return this.#find(root)!;
-  }
-
-  /**
-   * Elements of several rows in a fixed pattern, such as phases of a convolution side by side: each lane reads only what it keeps. Null where the
-   * pattern is not known, is the same in all lanes, or whole vectors of a row are blended.
-   */
-  #picked(root: KNodeOf<'WHERE'>): KNode | null {
-    const { scope } = this;
-    const { e } = scope;
-    if (!scope.isVector(scope.free.of(root.src[0]))) return null;
-    const leaves = new Set<KNode>();
-    const lanes: KNode[] = [];
-    for (let k = 0; k < scope.vector!.lanes; k++) {
-      let n: KNode = root;
-      while (n.op === 'WHERE') {
-        const [test, yes, no]: KNodeOf<'WHERE'>['src'] = n.src;
-        const known = literalOf(scope.atLane(k, () => this.lower(test)));
-        if (known === null) return null;
-        n = known ? yes : no;
-      }
-      if (n.op !== 'LOAD' || n.src[0].op === 'STAGE') return null;
-      if (!leaves.has(n) && this.address(n.src[1]).kind === 'unit') return null;
-      leaves.add(n);
-      const leaf = n;
-      lanes.push(scope.atLane(k, () => this.lower(leaf)));
-    }
-    return leaves.size < 2 ? null : e.vec(lanes);
   }
 
   #find(n: KNode): KNode | undefined {
@@ -459,21 +437,16 @@ export class Values {
     const { e } = scope;
     const { range, lanes } = scope.vector!;
     if (!scope.free.has(index, range)) return { kind: 'same', base: this.lower(index) };
-    const form = linearOf(index);
-    const at = form.terms.indexOf(range);
-    if (at >= 0 && form.terms.every((t, i) => i === at || !scope.free.has(t, range))) {
+    const stride = sizedStrideOf(scope.free, index, range);
+    if (stride !== null) {
       const base = scope.atLane(0, () => this.lower(index));
-      const stride = form.coefs[at]!;
-      if (stride === 1) return { kind: 'unit', base };
-      return { kind: 'lanes', each: Array.from({ length: lanes }, (_, k) => e.add(base, k * stride)) };
-    }
-    const sized = sizedStrideOf(scope.free, index, range);
-    if (sized !== null) {
+      const { number, sizes } = stride;
+      if (number === 1 && sizes.length === 0) return { kind: 'unit', base };
       // Lane by lane each place would be a product.
-      const base = scope.atLane(0, () => this.lower(index));
-      const stride = sized.sizes.reduce((n, size) => e.mul(n, this.lower(size)), e.i32(sized.number));
-      return { kind: 'lanes', each: Array.from({ length: lanes }, (_, k) => e.add(base, e.mul(stride, k))) };
+      const step = sizes.reduce((n, size) => e.mul(n, this.lower(size)), e.i32(number));
+      return { kind: 'lanes', each: Array.from({ length: lanes }, (_, k) => e.add(base, e.mul(step, k))) };
     }
+    const form = linearOf(index);
     const read = form.terms.filter((t) => this.#computed(t, range));
     const each = read.length > 0 ? this.#computedLanes(form, read) : this.#eachLane(index);
     const base = each[0]!;

@@ -32,7 +32,7 @@ import {
 } from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
-import { cutNarrow, cutSegments, cutStretches, splitPhases, splitRanges, widenNarrow } from './cuts.ts';
+import { cutNarrow, cutSegments, cutStretches, splitRanges, widenNarrow } from './cuts.ts';
 import { besideRows, columnsOf, cutRows, cutStreams, interleaveRows, canInterleaveRows, streamed } from './streams.ts';
 import { cutShort, joinShort } from './short-rows.ts';
 import { tiledTransposes } from './tile.ts';
@@ -242,7 +242,10 @@ function isInner(b: Binder, work: NestWork): boolean {
 /** Each pass takes a nest of stores that share loops, and may return several nests. */
 const passes: readonly ((nest: LoopNest, caps: CodegenCaps) => LoopNest)[] = [
   cutStretches,
-  (nest) => cutSegments(splitRanges(splitPhases(reduceWhileStaging(nest)))),
+  (nest, { lowering }) => {
+    const staged = reduceWhileStaging(nest);
+    return cutSegments(splitRanges(lowering.splitPhases?.(staged) ?? staged));
+  },
   cutStreams,
   cutRows,
   cutNarrow,

@@ -96,29 +96,6 @@ export function cutStretches(nest: LoopNest): LoopNest {
   return found === null ? nest : cut(nest, found.range, edges, true);
 }
 
-/** Most phases of a loop that are computed side by side. */
-const mostPhases = 4;
-
-/**
- * The nest with its phases side by side: where a test of a loop's number modulo a small divisor chooses what is read, as in the results of a convolution
- * whose input had holes, each phase then reads its own tensor without a test. Lanes choose by themselves along the loop that is written in order,
- * if all vectors have the same pattern.
- */
-export function splitPhases(nest: LoopNest): LoopNest {
-  for (const n of nodesOf(nest.stores.map((s) => s.store))) {
-    const rem = n.op === 'LT' ? n.src.find((x) => x.op === 'IREM') : undefined;
-    const range = rem?.src[0];
-    const by = rem === undefined ? null : (literalOf(rem.src[1]!) as number | null);
-    if (range?.op !== 'RANGE' || by === null || by > mostPhases || !endsAlone(range) || !isMultiple(range, by))
-      continue;
-    const work = workOf(nest);
-    const isUnit = work.writes(range, 1);
-    if (work.common()?.includes(range) !== true || (isUnit && by !== 3)) continue;
-    return splitPhases(split(nest, range, by, range.arg.kind, isUnit ? range.arg.kind : 'unroll'));
-  }
-  return nest;
-}
-
 /** A loop and the largest divisor of its number, of those that may be cut. `offset`: what an index adds to the number before it is divided. */
 function division(
   nest: LoopNest,

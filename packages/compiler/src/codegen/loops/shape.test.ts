@@ -1,6 +1,7 @@
 /** The shape of programs lowered for the processor: loops, vectors, gates, divisions, and bounds of long sums. */
 import { describe, expect, test } from 'vitest';
 import { optimize } from './optimize.ts';
+import { pickLanes, splitPhases } from './phases.ts';
 import { check, fill, loops } from '../fixtures/lowered.ts';
 import { interpret } from '../../interpreter/interpret.ts';
 import { Exprs } from '../../ir/expr.ts';
@@ -124,7 +125,8 @@ describe('shape of programs', () => {
       const part = (phase: number): KNode => e.load(e.param(1 + phase, 'float32', 'read', 3 * 6 * 16), place);
       return choose(i!, (y) => choose(j!, (x) => part(y * phases + x)));
     });
-    for (const caps of [simdCaps, wideCaps]) {
+    for (const each of [simdCaps, wideCaps]) {
+      const caps = { ...each, lowering: { ...each.lowering, splitPhases, pickLanes } };
       const p = check(k, caps);
       expect(p.body.some(({ op }) => op === 'WHERE' || op === 'IREM' || op === 'IDIV')).toBe(false);
       expect(p.body.every((n) => n.op !== 'LOAD' || n.src.length === 2)).toBe(true);
