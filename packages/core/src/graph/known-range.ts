@@ -62,12 +62,11 @@ export function rangeOf(node: Node): KnownRange | null {
 }
 
 /**
- * Gives integers of which nothing is known a range without ends. A compiled function that is recorded with them is told by it what is asked of them, for a later
- * call may give some that have ends.
+ * Gives integers of which nothing is known a range of NaN, which is below and above nothing. A compiled function that is recorded with them is told by it what is
+ * asked of them, for a later call may give some that are known.
  */
 export function watchRange(leaf: Node): void {
-  if (isInteger(leaf.dtype) && !ranges.has(leaf))
-    ranges.set(leaf, [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]);
+  if (isInteger(leaf.dtype) && !ranges.has(leaf)) ranges.set(leaf, [Number.NaN, Number.NaN]);
 }
 
 /** Throws where the host knows that integers of a tensor are not from `least` to `most`, nor `besides`; `wrong` makes the error. */
@@ -80,6 +79,6 @@ export function checkKnown(
 ): void {
   const range = rangeOf(node);
   if (range === null) return;
-  for (const end of range) if ((end < least || end > most) && end !== besides && Number.isFinite(end)) throw wrong(end);
+  for (const end of range) if ((end < least || end > most) && end !== besides) throw wrong(end);
   graph.observer?.within(range, Math.min(least, besides), Math.max(most, besides));
 }

@@ -65,7 +65,7 @@ export interface RunningOnPlaceholders {
   checkAssign(handle: TrackedHandle, value: Node): void;
 }
 
-/** The least and the greatest of the integers in a tensor (known-range.ts); infinite where they are not known. A tensor and its views share one object. */
+/** The least and the greatest of the integers in a tensor (known-range.ts); NaN where they are not known. A tensor and its views share one object. */
 export type KnownRange = readonly [least: number, greatest: number];
 
 /** Receives the events of a compiled function that is being recorded (replay/). */

@@ -120,8 +120,7 @@ export class Runner {
       if (!this.#lies(input, storage, buffer) || !Object.is(knownValue(node), input.value)) return false;
       // The function says what is wrong.
       const range = input.limits === null ? null : rangeOf(node);
-      if (range !== null && Number.isFinite(range[0]) && (range[0] < input.limits![0] || range[1] > input.limits![1]))
-        return false;
+      if (range !== null && (range[0] < input.limits![0] || range[1] > input.limits![1])) return false;
       this.#nodes[at] = node;
       this.#storages[at] = storage;
     }

@@ -19,7 +19,7 @@ import { copies } from './copies.ts';
 import { inTime, recover } from './late.ts';
 import { goneError, isGone, placeOfNode } from './placement.ts';
 import { queue, untilAnswered } from './queue.ts';
-import { forgetRefused, missingCode, mostWaits, type Patience, run, stateOf } from './run.ts';
+import { heard, missingCode, mostWaits, type Patience, run, stateOf } from './run.ts';
 import { runs } from './state.ts';
 
 /**
@@ -75,7 +75,7 @@ function tellRewound(): void {
 /** The error of a read: the loss, if a lost device left the value to an engine that was disposed since. */
 function failed(node: Node, engine: IEngine, error: unknown): unknown {
   noticed(engine, error);
-  forgetRefused(stateOf(engine), error);
+  heard?.(stateOf(engine), error);
   return (node.storage?.buffer as PoolBuffer | undefined)?.pool.disposed && isGone(node) ? goneError(node) : error;
 }
 

@@ -5,7 +5,7 @@
  * kept between runs is in state.ts.
  */
 import type { Command, DispatchCommand, IEngine, Binding } from '../engine/engine.ts';
-import { type BufferPool, poolOf, storageBytes, type PoolBuffer } from '../engine/pool.ts';
+import { poolOf, storageBytes, type PoolBuffer } from '../engine/pool.ts';
 import { watchEngine, noticed } from '../engine/recovery.ts';
 import { keepRange } from '../graph/known-range.ts';
 import { type Attrs, type Node, type NodeStorage, realise } from '../graph/node.ts';
@@ -184,24 +184,16 @@ export function run(
       return awaited.until;
     }
     if (found !== undefined) state.planHits++;
-    let plan = found ?? newPlan(state, captured);
+    const plan = found ?? newPlan(state, captured);
     graph.observer?.plan(plan, captured);
     const { engine } = state;
     if (patience === 'kernels' && engine.compiling !== undefined) {
       const compiled = engine.compiling(plan.dispatches.map(({ kernel }) => kernel));
       if (compiled !== null) return compiled;
     }
-    const patient = patience !== 'none';
-    let unsure: Promise<void> | null;
-    try {
-      unsure = execute(plan, captured, state.pool, patient);
-    } catch (error) {
-      plan = planAnew(error, plan, state, captured);
-      unsure = execute(plan, captured, state.pool, patient);
-    }
+    const unsure = executed(plan, captured, state, patience !== 'none');
     if (unsure !== null) return unsure;
     state.flushes++;
-    state.kernels += plan.dispatches.length;
     state.inFlight++;
     state.pool.age();
     return true;
@@ -230,33 +222,6 @@ const optionsOf = (state: EngineState): PlanOptions => {
   return { engine, kernels: kernelCache, elementBytes, makePlan: counted };
 };
 
-/** The reader of a value was told that a kernel could not be compiled: plans with such kernels are made anew when they are asked for again. */
-export function forgetRefused(state: EngineState, error: unknown): void {
-  if ((error as Partial<PolygradError> | null)?.code !== 'COMPILE') return;
-  state.plans.forEach((plan) => {
-    if (plan.dispatches.some(({ kernel }) => kernel.failure != null)) foundPlans.get(plan)?.(firstLine(error));
-  });
-  forgetPlans(state);
-}
-
-const firstLine = (error: unknown): string => (error as Error).message.split('\n', 1)[0]!;
-
-/** Plans that were found rather than made, and how each is given up when the driver refuses a kernel of it. */
-export const foundPlans: WeakMap<Plan, (why: string) => void> = new WeakMap();
-
-/**
- * Another plan, where a driver refuses a kernel of one that was found only when it runs: then the batch has not begun. Throws the error where the plan was made
- * here, or a recorded call has seen it already; the next one finds another.
- */
-function planAnew(error: unknown, plan: Plan, state: EngineState, captured: CapturedGraph): Plan {
-  const giveUp = foundPlans.get(plan);
-  if (giveUp === undefined || (error as Partial<PolygradError> | null)?.code !== 'COMPILE') throw error;
-  giveUp(firstLine(error));
-  forgetPlans(state);
-  if (graph.observer !== undefined) throw error;
-  return newPlan(state, captured);
-}
-
 /** The plan of the captured graph. */
 export function planOf(state: EngineState, captured: CapturedGraph): Plan {
   const found = state.plans.find(captured.key);
@@ -283,6 +248,18 @@ function newPlan(state: EngineState, captured: CapturedGraph): Plan {
   return plan;
 }
 
+/** Runs plans: `execute`, or what was registered. */
+let executed: typeof execute = execute;
+
+/** A reader was told of an error; null: nobody hears of it. */
+export let heard: ((state: EngineState, error: unknown) => void) | null = null;
+
+/** Registers what follows where a driver refuses a kernel of a plan that was found rather than made (stored/read-plan.ts). */
+export function registerFound(execute: typeof executed, hear: typeof heard): void {
+  executed = execute;
+  heard = hear;
+}
+
 /**
  * Binds a plan's slots to this flush's buffers, submits its commands once, and hands the results to the nodes.
  *
@@ -291,7 +268,13 @@ function newPlan(state: EngineState, captured: CapturedGraph): Plan {
  *
  * @returns null when it is done; else nothing was done, and the promise says when to try again
  */
-function execute(plan: Plan, captured: CapturedGraph, pool: BufferPool, patient: boolean): Promise<void> | null {
+export function execute(
+  plan: Plan,
+  captured: CapturedGraph,
+  state: EngineState,
+  patient: boolean,
+): Promise<void> | null {
+  const { pool } = state;
   const nodes = captured.nodes as readonly Node[];
   // Output buffers, then blocks for temporaries.
   const { buffers, blocks } = plan;
@@ -325,6 +308,7 @@ function execute(plan: Plan, captured: CapturedGraph, pool: BufferPool, patient:
     stored(nodes[captured.outputs.data[0]!]!, storageOf(plan.outputs[0]!, captured, taken));
   else realiseSeveral(plan, captured, taken);
   for (let i = 0; i < taken.length; i++) taken[i]!.release();
+  state.kernels += plan.dispatches.length;
   return null;
 }
 

@@ -21,7 +21,9 @@ import type {
   TemporaryPlan,
 } from '../planner/plan.ts';
 import { bytesAt } from '../planner/sized-bytes.ts';
-import { foundPlans } from '../runtime/run.ts';
+import { execute, forgetPlans, planOf, registerFound } from '../runtime/run.ts';
+import type { EngineState } from '../runtime/state.ts';
+import { graph } from '../graph/state.ts';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { PolygradError } from '@polygrad/compiler/shape/errors';
 import { ByteReader, check } from './bytes.ts';
@@ -297,6 +299,39 @@ function slotsOfKernel(entry: KernelEntry): readonly Pick<Program, 'params' | 's
   return slots;
 }
 
+/** Plans that were found, and how each is given up where the driver refuses a kernel of it only when it runs. */
+const foundPlans = new WeakMap<Plan, (why: string) => void>();
+
+/** Where a driver refuses a kernel: gives up these plans, if they were found, and forgets all, which are made anew or found when they are asked for again. */
+function forget(state: EngineState, error: unknown, isRefused: (plan: Plan) => boolean): boolean {
+  const { code, message } = (error ?? {}) as Partial<PolygradError>;
+  if (code !== 'COMPILE') return false;
+  state.plans.forEach((plan) => {
+    if (isRefused(plan)) foundPlans.get(plan)?.(message!.split('\n', 1)[0]!);
+  });
+  forgetPlans(state);
+  return true;
+}
+
+/**
+ * The same as `execute`, by another plan where the driver refuses a kernel of one that was found: then the batch has not begun. Throws the error where the plan
+ * was made here, or a recorded call has seen it already; the next one finds another.
+ */
+const executeFound: typeof execute = (plan, captured, state, patient) => {
+  try {
+    return execute(plan, captured, state, patient);
+  } catch (error) {
+    const isRefused = foundPlans.has(plan) && forget(state, error, (one) => one === plan);
+    if (!isRefused || graph.observer !== undefined) throw error;
+    return execute(planOf(state, captured), captured, state, patient);
+  }
+};
+
+/** A reader was told of an error, which may be that of a kernel. */
+const hear = (state: EngineState, error: unknown): void => {
+  forget(state, error, ({ dispatches }) => dispatches.some(({ kernel }) => kernel.failure != null));
+};
+
 /** Entries to look for a plan in, how their kernels are read, and who is told of an entry that cannot be used, and is dropped. */
 export interface KeptEntries<E extends Entry> {
   readonly entries: E[];
@@ -324,6 +359,7 @@ export function planAmong<E extends Entry>(
   try {
     const plan = readPlan(entry.plan, kernelIn, captured, options, sized);
     foundPlans.set(plan, giveUp);
+    registerFound(executeFound, hear);
     return plan;
   } catch (error) {
     // A lost device, or code that is being loaded, says nothing about the plan.
