@@ -130,7 +130,7 @@ export function makePlan(captured: CapturedGraph, options: PlanOptions, sizedGra
   for (const { base } of places) if (base !== null) (base.leaf === null ? bases : viewed).add(base);
   const { partition, units } = partitionWithin(graph, caps.maxBindings);
   const donations = findDonations(partition, units, bases, viewed);
-  const { kernels, sized } = lowerKernels(partition, units, donations, { elementBytes, bindAlign: caps.bindAlign });
+  const kernels = lowerKernels(partition, units, donations, { elementBytes, bindAlign: caps.bindAlign });
   const lowered = units.map((unit, i) =>
     toPrograms(unit, kernels[i] as LoweredKernel | null, donations, size, options),
   );
@@ -138,9 +138,7 @@ export function makePlan(captured: CapturedGraph, options: PlanOptions, sizedGra
   const entries = lowered.map(({ entry }) => entry);
   const outputIndex = new Map([...bases].map((node, i) => [node, i]));
   const hasEmpty = places.some(({ base }) => base === null);
-  const elementsOf = (node: PlanNode): SizedBytes | null =>
-    node.forced ? sizedBytes(node) : inBytes(sized.get(node), elementSize(node.dtype, elementBytes));
-  const memory = placeTemporaries(lowered, outputIndex, bases.size + Number(hasEmpty), bytesOf, elementsOf, options);
+  const memory = placeTemporaries(lowered, outputIndex, bases.size + Number(hasEmpty), bytesOf, sizedBytes, options);
   if (size !== null && memory.blocks.some((bytes) => bytes > caps.maxBufferBytes))
     throw new SizesRefused('temporaries of the greatest size');
   options.kernels.take(entries);
@@ -158,8 +156,7 @@ export function makePlan(captured: CapturedGraph, options: PlanOptions, sizedGra
     const { leaf } = node;
     const unit = elementSize(node.dtype, elementBytes);
     const start = shift * unit;
-    const bytes = bytesOf(node) - start;
-    const sized = leaf === null && !outputIndex.has(node) ? null : sizedBytes(node, start);
+    const [bytes, sized] = [bytesOf(node) - start, sizedBytes(node, start)];
     if (leaf !== null)
       return { kind: 'leaf', at: leaf.local, unit, offset: leaf.shift * unit - start, bytes, sized, temp: -1 };
     const buffer = outputIndex.get(node);
@@ -195,9 +192,6 @@ export function makePlan(captured: CapturedGraph, options: PlanOptions, sizedGra
 function elementSize(dtype: DType, elementBytes: readonly number[]): number {
   return elementBytes[dtypeInfo[dtype].id]!;
 }
-
-const inBytes = (elements: SizedBytes | undefined, bytes: number): SizedBytes | null =>
-  elements === undefined ? null : { ...elements, unit: bytes, more: bytes };
 
 /** Partitions until no kernel binds more than the engine allows or computes too much: each try forces part of such kernels into memory. */
 function partitionWithin(graph: PlanGraph, maxBindings: number): { partition: Partition; units: Unit[] } {

@@ -66,10 +66,18 @@ export interface PlanSize {
   bound(e: Exprs, n: number): KNode;
   /** Throws SizesRefused for a node with an extent that is no size, and looks like one. */
   check(op: PrimitiveName, attr: unknown, src: readonly PlanNode[], shape: Shape): void;
-  /** Bytes of a node in memory as a function of the sizes, without those before `start`; null where they are fixed. */
+  /**
+   * Bytes of a leaf, of an output or of a temporary that was noted, as a function of the sizes, without those before `start`; null where they are fixed, and for
+   * other nodes.
+   */
   bytesOf(node: PlanNode, elementBytes: number, start: number): SizedBytes | null;
-  /** The elements of a temporary from the first to the last one used, as a function of the sizes; null where they are fixed. Without strides it is row-major. */
-  reachOf(node: PlanNode, strides?: readonly number[]): SizedBytes | null;
+  /**
+   * Notes a node that a loop nest stores: if it is a temporary, it is as long as from the first to the last element used. Without strides it is row-major.
+   * Programs read all of a temporary, so none that they read is shorter.
+   */
+  noteTemporary(node: PlanNode, readers: ReadonlySet<{ readonly handwritten: boolean }>, strides?: readonly number[]): void;
+  /** Makes a sized axis the first in an order of axes, outermost first, unless it is the innermost. */
+  outermost(shape: Shape, order: number[]): void;
   /**
    * Position in memory of an element of a leaf or an output: its length is the bound size, and its strides follow. Null where they do not
    * depend on the size.

@@ -107,8 +107,18 @@ export function sized(plan: Plan, sizes: readonly number[], caps: EngineCaps): P
 }
 
 /** `PlanSize.bytesOf`. */
-export function sizedBytes(size: PlanSize, node: PlanNode, unit: number, start: number): SizedBytes | null {
-  const { shape, leaf } = node;
+export function sizedBytes(
+  size: PlanSize,
+  temporaries: ReadonlyMap<PlanNode, SizedBytes>,
+  node: PlanNode,
+  unit: number,
+  start: number,
+): SizedBytes | null {
+  const { shape, leaf, forced } = node;
+  if (leaf === null && !forced) {
+    const reach = temporaries.get(node);
+    return reach === undefined ? null : { ...reach, unit, more: unit - start };
+  }
   if ([...shape, ...(leaf?.strides ?? [])].every((x) => sizeFactor(size, x) === 0)) return null;
   if (leaf === null) return { unit, shape, strides: null, more: 0 - start };
   const { span, strides } = leaf;
@@ -117,13 +127,17 @@ export function sizedBytes(size: PlanSize, node: PlanNode, unit: number, start: 
   return { unit, shape, strides, more: (span - reach) * unit - start };
 }
 
-/** `PlanSize.reachOf`. */
-export function reachOf(
+/** `PlanSize.noteTemporary`: of each temporary, in elements. */
+export function noteTemporary(
   size: PlanSize,
-  { shape }: PlanNode,
-  strides: readonly number[] = rowMajorStrides(shape),
-): SizedBytes | null {
-  if (shape.every((n) => sizeFactor(size, n) === 0)) return null;
+  temporaries: Map<PlanNode, SizedBytes>,
+  node: PlanNode,
+  readers: ReadonlySet<{ readonly handwritten: boolean }>,
+  strides: readonly number[] = rowMajorStrides(node.shape),
+): void {
+  const { shape, forced } = node;
+  if (forced || [...readers].some(({ handwritten }) => handwritten)) return;
+  if (shape.every((n) => sizeFactor(size, n) === 0)) return;
   const [lengths, steps]: [number[], number[]] = [[], []];
   for (const [axis, extent] of shape.entries()) {
     // At capacity each stretch has room for the greatest size.
@@ -134,7 +148,13 @@ export function reachOf(
       step *= length;
     }
   }
-  return { unit: 1, shape: lengths, strides: steps, more: 1, fixed: true };
+  temporaries.set(node, { unit: 1, shape: lengths, strides: steps, more: 1, fixed: true });
+}
+
+/** `PlanSize.outermost`. */
+export function outermost(size: PlanSize, shape: Shape, order: number[]): void {
+  const sized = order.findIndex((axis) => sizeFactor(size, shape[axis]!) > 0);
+  if (sized > 0 && sized < order.length - 1) order.unshift(...order.splice(sized, 1));
 }
 
 /** `PlanSize.placeIn`. */

@@ -8,17 +8,18 @@ import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
 import { unrecorded } from '../../graph/primitives.ts';
 import type { CapturedGraph } from '../capture/captured-graph.ts';
-import type { PlanSize, SizedGraph } from '../capture/plan-graph.ts';
+import type { PlanNode, PlanSize, SizedBytes, SizedGraph } from '../capture/plan-graph.ts';
 import {
   bound,
   counted,
   factorOf,
   forPrograms,
   isIn,
+  noteTemporary,
   numberOf,
+  outermost,
   placeIn,
   positionOf,
-  reachOf,
   sizedBytes,
   startsLater,
   typical,
@@ -115,6 +116,7 @@ export function sizedGraph(sizes: Sizes, classes: readonly SizeClass[], captured
   const attrOf = (i: number): unknown => attrs[i];
   const stretches = uniformStretches(sizes, captured, isSize, shapeOf);
   if (stretches === null || !followsRules(sizes, capacities, captured)) return null;
+  const temporaries = new Map<PlanNode, SizedBytes>();
   const size: PlanSize = {
     capacities,
     low: classes.map(({ low }) => low),
@@ -124,8 +126,9 @@ export function sizedGraph(sizes: Sizes, classes: readonly SizeClass[], captured
     typical: (n) => typical(size, n),
     bound: (e, n) => bound(e, size, n),
     check: (op, attr, src, shape) => checkExtents(isSize, op, attr, src, shape),
-    bytesOf: (node, elementBytes, start) => sizedBytes(size, node, elementBytes, start),
-    reachOf: (node, strides) => reachOf(size, node, strides),
+    bytesOf: (node, elementBytes, start) => sizedBytes(size, temporaries, node, elementBytes, start),
+    noteTemporary: (node, readers, strides) => noteTemporary(size, temporaries, node, readers, strides),
+    outermost: (shape, order) => outermost(size, shape, order),
     placeIn: (e, node, index, strides) => placeIn(e, size, node, index, strides),
     merged: mergeSized,
     numberOf: (e, extent, position) => numberOf(e, size, extent, position),

@@ -12,7 +12,7 @@ import { flattened, Rewriter, step } from '@polygrad/compiler/ir/rewrite';
 import { linearOf } from '@polygrad/compiler/ir/simplify/integers';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { rowMajorStrides, type Shape } from '@polygrad/compiler/shape/view';
-import { type PlanNode, type PlanSize, type SizedBytes, sizeFactor } from '../capture/plan-graph.ts';
+import type { PlanNode, PlanSize } from '../capture/plan-graph.ts';
 import type { Demand, DraftContext, KernelDraft } from '../fusion/draft.ts';
 import type { Unit } from '../fusion/order.ts';
 import type { Partition } from '../fusion/partition.ts';
@@ -110,8 +110,7 @@ export function stridesFor(
 ): readonly number[] {
   const order = orderFor(shape, at, value, free);
   if (order === null) return rowMajorStrides(shape);
-  const sized = size === null ? -1 : order.findIndex((axis) => sizeFactor(size, shape[axis]!) > 0);
-  if (sized > 0 && sized < order.length - 1) order.unshift(...order.splice(sized, 1));
+  size?.outermost(shape, order);
   const strides = [...rowMajorStrides(shape)];
   let step = 1;
   for (const axis of order.reverse()) {
@@ -182,10 +181,8 @@ class Slots {
   readonly #known = new Map<PlanNode, KNodeOf<'PARAM'>>();
   readonly #e: Exprs;
   readonly #size: PlanSize | null;
-  readonly #sized: SizedTemporaries;
 
-  constructor({ e, size }: DraftContext, sized: SizedTemporaries) {
-    this.#sized = sized;
+  constructor({ e, size }: DraftContext) {
     this.#e = e;
     this.#size = size;
     size?.capacities.forEach((_, i) => {
@@ -197,10 +194,9 @@ class Slots {
   of(node: PlanNode, access: Slot['access']): KNodeOf<'PARAM'> {
     let param = this.#known.get(node);
     if (param === undefined) {
-      const { leaf, size, forced } = node;
-      const isHeld = (leaf !== null || forced) && this.#size !== null && this.#size.bytesOf(node, 1, 0) !== null;
-      const isBound = isHeld || this.#sized.has(node);
-      param = this.#e.param(this.params.length, node.dtype, access, leaf?.span ?? size, isBound ? 1 : undefined);
+      const { leaf, size } = node;
+      const fewer = this.#size?.bytesOf(node, 1, 0) ? 1 : undefined;
+      param = this.#e.param(this.params.length, node.dtype, access, leaf?.span ?? size, fewer);
       this.#known.set(node, param);
       this.params.push(param);
       this.slots.push({ node, access, shift: 0 });
@@ -225,21 +221,17 @@ class Slots {
   }
 }
 
-/** How bytes of temporaries depend on sizes, in elements. Those that programs of their own read or write are not among them. */
-export type SizedTemporaries = ReadonlyMap<PlanNode, SizedBytes>;
-
-/** Loop nests of all units in the given order; null for programs. And the temporaries that are shorter at smaller sizes. */
+/** Loop nests of all units in the given order; null for programs. */
 export function lowerKernels(
   p: Partition,
   units: readonly Unit[],
   donations: Donations,
   options: RebaseOptions,
-): { readonly kernels: readonly (LoweredKernel | null)[]; readonly sized: SizedTemporaries } {
+): (LoweredKernel | null)[] {
   const { e, size } = p.context;
-  const sized = new Map<PlanNode, SizedBytes>();
   const slots = new Map<KernelDraft, Slots>();
   for (const unit of units) {
-    const shared = new Slots(p.context, sized);
+    const shared = new Slots(p.context);
     for (const kernel of unit) slots.set(kernel, shared);
   }
   for (const [output, leaf] of donations) slots.get(p.homes[output.index]!.kernel)?.inPlace(output, leaf);
@@ -257,8 +249,7 @@ export function lowerKernels(
     if (home != null && !home.kernel.handwritten && home.staged === null) {
       home.value = makeValue(context, home);
       if (!p.mustStore(node)) arranged.set(node, stridesFor(node.shape, home.index, home.value, p.context));
-      const reach = node.forced || isInPrograms(p, node) ? null : (size?.reachOf(node, arranged.get(node)) ?? null);
-      if (reach !== null) sized.set(node, reach);
+      size?.noteTemporary(node, p.readersOf(node), arranged.get(node));
     }
     for (const demand of p.demandsOf(node)) {
       if (demand.kernel.handwritten || demand.staged !== null || demand === home) continue;
@@ -271,15 +262,9 @@ export function lowerKernels(
       demand.value = e.load(e.stage('shared', from.value!, ranges), at);
     }
   }
-  const kernels = units.map((unit) =>
+  return units.map((unit) =>
     unit.some((kernel) => kernel.handwritten) ? null : finish(e, unit, slots.get(unit[0]!)!, arranged, options),
   );
-  return { kernels, sized };
-}
-
-function isInPrograms(p: Partition, node: PlanNode): boolean {
-  for (const { handwritten } of p.readersOf(node)) if (handwritten) return true;
-  return false;
 }
 
 /** Loops of outer rows first; within a row in the order of the axes. */

@@ -263,7 +263,7 @@ function signOf(node: PlanNode): boolean {
 }
 
 function viewIn(size: PlanSize | null, node: PlanNode): TensorView {
-  const { dtype, shape, leaf, forced } = node;
+  const { dtype, shape, leaf } = node;
   const view = {
     dtype,
     shape,
@@ -271,6 +271,5 @@ function viewIn(size: PlanSize | null, node: PlanNode): TensorView {
     shift: leaf?.shift ?? 0,
     span: leaf?.span ?? node.size,
   };
-  const isHeld = size !== null && (leaf !== null || forced) && size.bytesOf(node, 1, 0) !== null;
-  return isHeld ? { ...view, held: true } : view;
+  return size?.bytesOf(node, 1, 0) ? { ...view, held: true } : view;
 }
