@@ -20,9 +20,9 @@ import { planner } from '../planner/plan.ts';
 import { startTuning } from '../tuning/automatic.ts';
 import { choicesOf } from '../tuning/choices.ts';
 import { threadLowering } from './threads.ts';
-import { vectorLowering } from './vectors.ts';
+import { vectorShaping } from './vector-shaping.ts';
 
-const of = ({ simt }: { readonly simt: boolean }): Lowering => (simt ? threadLowering : vectorLowering);
+const of = ({ simt }: { readonly simt: boolean }): Lowering => (simt ? threadLowering : vectorShaping);
 
 /**
  * Lowers a kernel around a contraction by the engine's kind, or by a library where that was measured faster; null where the plain loop nest is

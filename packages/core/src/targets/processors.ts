@@ -4,6 +4,7 @@
  *
  * A separate entry, so that pages whose engine is WebAssembly carry nothing of it.
  */
+import { legalize } from '@polygrad/compiler/arithmetic/legalize';
 import { narrowerLanes, processorCosts, type ProcessorFacts } from '@polygrad/compiler/codegen/costs/processors';
 import { pickLanes, splitPhases } from '@polygrad/compiler/codegen/loops/phases';
 import { readPicks } from '@polygrad/compiler/codegen/loops/picks';
@@ -18,7 +19,7 @@ import {
 import type { Lowering } from '../engine/engine.ts';
 import { phasesAsFeatures } from '../planner/capture/phases-as-features.ts';
 import { planner } from '../planner/plan.ts';
-import { vectorLowering } from './vectors.ts';
+import { vectorShaping } from './vector-shaping.ts';
 
 export { fittingBytes, type ProcessorFacts } from '@polygrad/compiler/codegen/costs/processors';
 
@@ -31,8 +32,9 @@ export { fittingBytes, type ProcessorFacts } from '@polygrad/compiler/codegen/co
  */
 export function processorLowering(facts: ProcessorFacts): Lowering {
   return {
-    ...vectorLowering,
-    shape: (kernel, e, caps) => vectorLowering.shape(readPicks(kernel, e), e, caps),
+    ...vectorShaping,
+    legalize,
+    shape: (kernel, e, caps) => vectorShaping.shape(readPicks(kernel, e), e, caps),
     planner: { ...planner, phases: phasesAsFeatures },
     products: processorCosts(facts),
     narrower: narrowerLanes,

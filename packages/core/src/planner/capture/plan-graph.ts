@@ -75,7 +75,11 @@ export interface PlanSize {
    * Notes a node that a loop nest stores: if it is a temporary, it is as long as from the first to the last element used. Without strides it is row-major.
    * Programs read all of a temporary, so none that they read is shorter.
    */
-  noteTemporary(node: PlanNode, readers: ReadonlySet<{ readonly handwritten: boolean }>, strides?: readonly number[]): void;
+  noteTemporary(
+    node: PlanNode,
+    readers: ReadonlySet<{ readonly handwritten: boolean }>,
+    strides?: readonly number[],
+  ): void;
   /** Makes a sized axis the first in an order of axes, outermost first, unless it is the innermost. */
   outermost(shape: Shape, order: number[]): void;
   /**
