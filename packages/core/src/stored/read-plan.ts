@@ -302,12 +302,16 @@ function slotsOfKernel(entry: KernelEntry): readonly Pick<Program, 'params' | 's
 /** Plans that were found, and how each is given up where the driver refuses a kernel of it only when it runs. */
 const foundPlans = new WeakMap<Plan, (why: string) => void>();
 
-/** Where a driver refuses a kernel: gives up these plans, if they were found, and forgets all, which are made anew or found when they are asked for again. */
-function forget(state: EngineState, error: unknown, isRefused: (plan: Plan) => boolean): boolean {
+/**
+ * Where a driver refuses a kernel of a plan, or a reader is told so: gives up this plan and those whose kernels were refused, if they were found, and forgets all:
+ * they are found or made when they are asked for again. False for other errors.
+ */
+function giveUpRefused(state: EngineState, error: unknown, plan?: Plan): boolean {
   const { code, message } = (error ?? {}) as Partial<PolygradError>;
   if (code !== 'COMPILE') return false;
-  state.plans.forEach((plan) => {
-    if (isRefused(plan)) foundPlans.get(plan)?.(message!.split('\n', 1)[0]!);
+  state.plans.forEach((one) => {
+    if (one === plan || one.dispatches.some(({ kernel }) => kernel.failure != null))
+      foundPlans.get(one)?.(message!.split('\n', 1)[0]!);
   });
   forgetPlans(state);
   return true;
@@ -321,15 +325,9 @@ const executeFound: typeof execute = (plan, captured, state, patient) => {
   try {
     return execute(plan, captured, state, patient);
   } catch (error) {
-    const isRefused = foundPlans.has(plan) && forget(state, error, (one) => one === plan);
-    if (!isRefused || graph.observer !== undefined) throw error;
+    if (!foundPlans.has(plan) || !giveUpRefused(state, error, plan) || graph.observer !== undefined) throw error;
     return execute(planOf(state, captured), captured, state, patient);
   }
-};
-
-/** A reader was told of an error, which may be that of a kernel. */
-const hear = (state: EngineState, error: unknown): void => {
-  forget(state, error, ({ dispatches }) => dispatches.some(({ kernel }) => kernel.failure != null));
 };
 
 /** Entries to look for a plan in, how their kernels are read, and who is told of an entry that cannot be used, and is dropped. */
@@ -359,7 +357,7 @@ export function planAmong<E extends Entry>(
   try {
     const plan = readPlan(entry.plan, kernelIn, captured, options, sized);
     foundPlans.set(plan, giveUp);
-    registerFound(executeFound, hear);
+    registerFound(executeFound, giveUpRefused);
     return plan;
   } catch (error) {
     // A lost device, or code that is being loaded, says nothing about the plan.
