@@ -73,7 +73,7 @@ const plain = new Set(
     'earlyStopping evaluate fit loadIdxFolder compareEngines allClose browserStore cpuEngine decompose knownBackends lossAndGrad',
     'linearWarmup torchNames subset shuffledIndices evaluateSpecial specialValues edgeFloats extendExpect tensorMatchers',
     'callable noting rightCalls callDifference callTable callText changedCalls hostCall outcomeOf performed refusalComplaint',
-    'checkAttached HostileError hostileArguments optionsAt strangeOptions keepRounding blocksOf endsOf withSources',
+    'functionalCall withStandIns checkAttached HostileError hostileArguments optionsAt strangeOptions keepRounding blocksOf endsOf withSources',
   ].flatMap((names) => names.split(' ')),
 );
 

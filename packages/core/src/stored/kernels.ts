@@ -49,10 +49,11 @@ export function writeInterface(out: ByteWriter, { name, params, scalars, grid, g
   out.list(scalars, (dtype) => out.uint(dtypes.indexOf(dtype)));
   out.float(cost.flops);
   out.float(cost.bytes);
-  out.list(params, ({ dtype, arg: { access, length } }) => {
+  out.list(params, ({ dtype, arg: { access, length, fewer } }) => {
     out.uint(dtypes.indexOf(dtype as DType));
     out.uint(accesses.indexOf(access));
     out.uint(length);
+    out.uint(fewer ?? 0);
   });
 }
 
@@ -74,7 +75,8 @@ export function readBodiless(bytes: Uint8Array): Lowered {
     let slot = 0;
     const params = from.list(() => {
       const dtype = from.among(dtypes);
-      return paramOf(dtype, { slot: slot++, access: from.among(accesses), length: from.uint() });
+      const arg = { slot: slot++, access: from.among(accesses), length: from.uint() };
+      return paramOf(dtype, from.uint() === 1 ? { ...arg, fewer: 1 } : arg);
     });
     const kept = readCode(from);
     check(kept !== null, 'the code of a kernel');
