@@ -131,13 +131,17 @@ describe('autocast', () => {
     expect(await arrays(autocast('bfloat16', () => grads(network)(...args)))).toEqual(want);
     const [, back] = vjp(inside, args, tensor(1)) as unknown as [Tensor, Tensor[]];
     expect(await arrays(back)).toEqual(want);
-    const leaves = args.map((t) => {
-      const leaf = t.add(0);
-      leaf.requiresGrad = true;
-      return leaf;
-    }) as [Tensor, Tensor, Tensor];
-    inside(...leaves).backward();
-    expect(await arrays(leaves.map((t) => t.grad!))).toEqual(want);
+    const backward = (f: typeof network): Promise<unknown[]> => {
+      const leaves = args.map((t) => {
+        const leaf = t.add(0);
+        leaf.requiresGrad = true;
+        return leaf;
+      }) as [Tensor, Tensor, Tensor];
+      f(...leaves).backward();
+      return arrays(leaves.map((t) => t.grad!));
+    };
+    // Zeros may have another sign than in `want`: sums of one plan begin where those of another do not.
+    expect(await backward(inside)).toEqual(await backward(byHand));
     using tape = new GradientTape();
     for (const t of args) tape.watch(t);
     const value = inside(...args);
