@@ -13,6 +13,8 @@ const once = {
   marks: 'numbers that nothing else is marked with',
   nextId: 'numbers of buffers',
   devices: 'code that was loaded late',
+  executed: 'code that comes with the first plan that is found',
+  heard: 'code that comes with the first plan that is found',
   hints: 'the garbage collector is the one of the program',
   loops: 'code that comes with its first use',
   multiEngine: 'code that was loaded late',
