@@ -8,7 +8,8 @@ import type { Exprs } from '../../ir/expr.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { type MatrixForm, stepsOf } from '../../ir/matrix.ts';
 import type { Contraction } from '../contraction.ts';
-import type { Problem } from './problem.ts';
+import { dtypeInfo } from '../../shape/dtype.ts';
+import { type Problem, readAlongSum, type Side } from './problem.ts';
 import { type MatrixBlock, threadsOfBlock } from './matrix-tiles.ts';
 import { type Candidate, depthOf, type Size } from './blocks.ts';
 
@@ -44,6 +45,17 @@ export function formOf(
 /** Sizes of blocks, the largest first. */
 const sizes: readonly Size[] = [[128, 128], [128, 64], [64, 128], [64, 64], [64, 32], [32, 64], [32, 32], [32, 16], [16, 32], [16, 16]]; // biome-ignore format: pairs
 
+/** Most elements that a thread brings one by one for a stage: they wait in registers, beside up to 64 sums. */
+const mostWaiting = 32;
+
+/** Elements that each thread of a block brings one by one: of sides that cannot be read in units of 16 bytes. */
+function waitingOf({ block, threads }: Candidate<MatrixBlock>, { rows, columns, k, depthStep }: Problem): number {
+  const unit = 16 / dtypeInfo[block.dtype].bytes;
+  const single = (side: Side): boolean => (readAlongSum(side, k) ? depthStep : side.step) % unit !== 0;
+  const brought = (single(rows) ? block.rows : 0) + (single(columns) ? block.columns : 0);
+  return (brought * block.depth) / threads;
+}
+
 /** Blocks that may compute a problem, without stages or parts, the largest first. */
 export function matrixBlocks(problem: Problem, form: MatrixForm, caps: CodegenCaps): Candidate<MatrixBlock>[] {
   if (problem.depth < stepsOf(form.tile)) return [];
@@ -53,5 +65,5 @@ export function matrixBlocks(problem: Problem, form: MatrixForm, caps: CodegenCa
       const block = { dtype: form.dtype, form, rows, columns, depth, stages: 2, parts: 1 };
       return { block, threads: threadsOfBlock(block) };
     })
-    .filter(({ threads }) => threads <= caps.maxGroup);
+    .filter((one) => one.threads <= caps.maxGroup && waitingOf(one, problem) <= mostWaiting);
 }

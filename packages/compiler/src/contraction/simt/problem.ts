@@ -29,9 +29,10 @@ import type { Contraction, Factor } from '../contraction.ts';
 export interface Side {
   readonly factor: Factor;
   readonly ranges: readonly Range[];
-  /** Most elements; `least`: fewest, where loops end at a size given at dispatch. */
+  /** Most elements; `least`: fewest, where loops end at a size given at dispatch; `step`: a number that always divides them. */
   readonly extent: number;
   readonly least: number;
+  readonly step: number;
   /** True if neighbouring elements of the side are adjacent in memory. */
   readonly consecutive: boolean;
   /** True if neighbouring steps of the sum are. */
@@ -99,6 +100,7 @@ function side(factor: Factor, ranges: readonly Range[], k: readonly Range[]): Si
     ranges,
     extent: sizeOf(ranges),
     least: productOf(ranges, 'least'),
+    step: productOf(ranges, 'step'),
     consecutive: isUnit(factor.value, ranges[ranges.length - 1]),
     alongSum: isUnit(factor.value, k[k.length - 1]),
   };
