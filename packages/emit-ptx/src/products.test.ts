@@ -1,10 +1,10 @@
 /** Products in stages, by tiles of matrices and by threads, run by the interpreter of PTX, have the bits that the reference has. More: products.long.test.ts. */
-import { conv2d, matmul, relu } from '@polygrad/core';
+import { conv2d, matmul, relu, setDynamicSizes } from '@polygrad/core';
 import type { Program } from '@polygrad/core/kernel';
 import { describe, expect, it } from 'vitest';
 import { product, type ProductCase, referenceFor, staged, tiled, valuesOn } from './fixtures/products.ts';
 import { ptxRun } from './fixtures/ptx-run.ts';
-import { targets } from './fixtures/ptxas.ts';
+import { assemble, ptxas, targets } from './fixtures/ptxas.ts';
 import { createSimulatedEngine } from './fixtures/simulated-engine.ts';
 import type { PtxKernel } from './index.ts';
 
@@ -69,5 +69,15 @@ describe.skipIf(ptxRun() === null).each(targets.slice(0, 2))('on sm_$computeCapa
     const copies = kernels.some(([{ text }]) => text.includes('cp.async'));
     expect(copies).toBe(target.computeCapability >= 80);
     expect(found).toEqual(await valuesOn(referenceFor(target), c));
+  });
+
+  it.skipIf(ptxas() === null)('of any sizes fit in registers, with elements brought one by one', async () => {
+    setDynamicSizes('always');
+    const kernels: [PtxKernel, Program][] = [];
+    const engine = createSimulatedEngine(target, (kernel, program) => kernels.push([kernel, program]));
+    await valuesOn(engine, product('float16', 600, 20, 700)).finally(() => setDynamicSizes('automatic'));
+    const resources = assemble(tiled(kernels), target);
+    expect(resources).toHaveLength(1);
+    expect(resources[0]!.spilled).toBe(0);
   });
 });
