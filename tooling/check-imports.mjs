@@ -37,7 +37,7 @@ const mayImportBackends = (path) =>
   isTest(path);
 
 /** All files below `folder` with one of the endings, as paths relative to `root` with forward slashes. */
-function filesBelow(root, folder, endings) {
+export function filesBelow(root, folder, endings) {
   const found = [];
   const pending = [folder];
   while (pending.length > 0) {

@@ -173,6 +173,8 @@ it('finds files that are named and not there, and those that are not named', () 
         ' [ours](https://github.com/polygrad/polygrad/blob/main/packages/a) [gone](https://github.com/polygrad/polygrad/blob/main/b.md#c)',
       '`one.ts`, `part-*.ts`, `in/`',
       '`src/one.ts` `none.ts`',
+      '## A heading: `one.ts`, and [more](../src)',
+      '[a](#a-heading-onets-and-more) [b](README.md#a-heading) [c](#c)',
     ].join('\n'),
   );
   const sources = ['one.ts', 'part-a.ts', 'part-b.ts', 'in/deep.ts', 'one.test.ts', 'lost.ts'];
@@ -182,6 +184,8 @@ it('finds files that are named and not there, and those that are not named', () 
     `${document}:1 links to ../none.md, which is not there`,
     `${document}:1 links to https://github.com/polygrad/polygrad/blob/main/b.md, which is not there`,
     `${document}:3 names none.ts, which is not there`,
+    `${document}:5 links to #a-heading, which no heading of ${document} is`,
+    `${document}:5 links to #c, which no heading of ${document} is`,
     `${document} does not name lost.ts`,
   ]);
 });

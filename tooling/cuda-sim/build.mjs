@@ -16,7 +16,10 @@ import { platforms } from '../../packages/addon/native/platforms.mjs';
 const here = dirname(fileURLToPath(import.meta.url));
 const packages = join(here, '../../packages');
 /** The addon's own declarations of the driver: one text for both sides. */
-const included = [here, join(packages, 'backend-cuda/native'), join(packages, 'addon/native')];
+const included = [
+  here,
+  ...['backend-cuda/native', 'backend-cuda/native/libraries', 'addon/native'].map((name) => join(packages, name)),
+];
 
 const headersOf = (...names) => names.map((name) => join(packages, name));
 const filesIn = (folder) =>
@@ -38,12 +41,12 @@ const libraries = {
   'libcublaslt-sim': () => [
     ...filesIn(join(here, 'cublaslt')),
     ...ofFakes,
-    ...headersOf('backend-cuda/native/cublaslt.h', 'backend-cuda/native/context.h', 'addon/native/product.h'),
+    ...headersOf('backend-cuda/native/libraries/cublaslt.h', 'backend-cuda/native/context.h', 'addon/native/product.h'),
   ],
   'libcudnn-sim': () => [
     ...filesIn(join(here, 'cudnn')),
     ...ofFakes,
-    ...headersOf('backend-cuda/native/cudnn.h', 'backend-cuda/native/convolution.h'),
+    ...headersOf('backend-cuda/native/libraries/cudnn.h', 'backend-cuda/native/libraries/convolution.h'),
     ...headersOf('backend-cuda/native/context.h', 'addon/native/product.h'),
   ],
 };

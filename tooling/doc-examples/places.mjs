@@ -1,7 +1,7 @@
 /**
- * Places that documents name: links lead somewhere, files and folders in backticks exist, and the README of a `src` folder names every source
- * file in it (as `name.ts`, `part-*.ts` or `folder/`). READMEs of core's rooms are texts and need not: what they name is there, seen from the
- * room, from `src` or from the root. Comments of sources name files that exist, too. Returns what is wrong, as lines of text.
+ * Places that documents name: links lead to files and headings that are there, files and folders in backticks exist, and the README of a `src`
+ * folder names every source file in it (as `name.ts`, `part-*.ts` or `folder/`). READMEs of core's rooms are texts and need not: what they name is
+ * there, seen from the room, from `src` or from the root. Comments of sources name files that exist, too. Returns what is wrong, as lines of text.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -48,17 +48,30 @@ function isThere(document, files) {
   return (name) => patterns(name).some((pattern) => paths.some((path) => pattern.test(path)));
 }
 
+/** A document without its blocks of code, whose lines stay. */
+const withoutBlocks = (text) => text.replace(/^```[\s\S]*?^```/gm, (block) => block.replace(/[^\n]/g, ''));
+
+/** What links to the headings of a document are called, as GitHub has them. */
+function headingsOf(path) {
+  const headings = withoutBlocks(readFileSync(path, 'utf8')).matchAll(/^#+ +(.+)$/gm);
+  const plain = (text) => text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[^\p{L}\p{N} _-]/gu, '');
+  return new Set(Array.from(headings, ([, text]) => plain(text.trim()).toLowerCase().replaceAll(' ', '-')));
+}
+
 /** Problems of one document; `files` are all files of the repository. */
 function wrongNames(document, text, root, files) {
   const found = [];
   const there = isThere(document, files);
   for (const [index, line] of text.split('\n').entries()) {
     const at = `${document}:${index + 1}`;
-    for (const [, target] of line.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)) {
+    for (const [, target, heading] of line.matchAll(/\]\(([^)#]*)(?:#([^)]*))?\)/g)) {
       // Documents that are read on npm name files of the repository by their address.
-      const own = repositoryFile.exec(target)?.[1];
+      const own = target === '' ? document : repositoryFile.exec(target)?.[1];
       const path = own ?? (/^[a-z]+:/.test(target) ? null : join(dirname(document), target));
-      if (path !== null && !existsSync(join(root, path))) found.push(`${at} links to ${target}, which is not there`);
+      if (path === null) continue;
+      if (!existsSync(join(root, path))) found.push(`${at} links to ${target}, which is not there`);
+      else if (heading !== undefined && path.endsWith('.md') && !headingsOf(join(root, path)).has(heading))
+        found.push(`${at} links to #${heading}, which no heading of ${path} is`);
     }
     for (const [, name] of [...line.matchAll(fileName), ...line.matchAll(folderName)])
       if (!written.has(name) && !there(name)) found.push(`${at} names ${name}, which is not there`);
@@ -84,9 +97,7 @@ function unnamed(readme, text, files) {
 /** What is wrong in the documents of a repository: `documents` are those to look at among `files`, all as paths from `root`. */
 export function wrongPlaces(root, documents, files) {
   return documents.flatMap((document) => {
-    const text = readFileSync(join(root, document), 'utf8').replace(/^```[\s\S]*?^```/gm, (block) =>
-      block.replace(/[^\n]/g, ''),
-    );
+    const text = withoutBlocks(readFileSync(join(root, document), 'utf8'));
     const isTable = /^(?:packages|apps)\/[^/]+\/src\/(?:.*\/)?README\.md$/.test(document) && !roomReadme.test(document);
     const table = isTable ? unnamed(document, text, files) : [];
     return [...wrongNames(document, text, root, files), ...table];

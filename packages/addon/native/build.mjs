@@ -62,7 +62,7 @@ export function buildAddon({ name, title, here }, { force = false, sanitize = fa
   const file = sanitize ? `${name}-asan.node` : `${name}.node`;
   const folder = platform === own ? output : join(output, platform);
   const sources = [here, shared].flatMap((from) =>
-    readdirSync(from)
+    readdirSync(from, { recursive: true })
       .filter((source) => /\.(cc|h)$/.test(source))
       .sort()
       .map((source) => join(from, source)),

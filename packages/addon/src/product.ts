@@ -1,4 +1,4 @@
-/** Products as the driver takes them (native/product.h; of convolutions native/convolution.h of the CUDA engine). */
+/** Products as the driver takes them (native/product.h; of convolutions native/libraries/convolution.h of the CUDA engine). */
 import type { ConvolutionProduct, DType, MatrixProduct, Product } from '@polygrad/core/kernel';
 
 /** The kinds of commands for products. */

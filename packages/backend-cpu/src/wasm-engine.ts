@@ -110,12 +110,8 @@ export class WasmEngine implements IEngine {
     this.#bytesOf(to, data.byteLength).set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
   }
 
-  download(from: Binding, into: Uint8Array): Promise<Uint8Array> {
-    try {
-      return Promise.resolve(this.downloadSync(from, into));
-    } catch (error) {
-      return Promise.reject(error);
-    }
+  async download(from: Binding, into: Uint8Array): Promise<Uint8Array> {
+    return this.downloadSync(from, into);
   }
 
   downloadSync(from: Binding, into: Uint8Array): Uint8Array {

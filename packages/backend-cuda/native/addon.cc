@@ -3,8 +3,8 @@
  * card. Nothing here belongs to a thread of Node but Drivers, so many threads may load it.
  */
 #include "engine.h"
-#include "cublaslt.h"
-#include "cudnn.h"
+#include "libraries/cublaslt.h"
+#include "libraries/cudnn.h"
 #include "devices.h"
 #include "guarded.h"
 

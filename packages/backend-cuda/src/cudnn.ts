@@ -2,7 +2,7 @@
  * cuDNN, NVIDIA's library for convolutions: installed by itself, and part of Python packages that bring their own. If it is missing, kernels do the work without
  * a message.
  *
- * It is given convolutions whose sums it keeps in the dtype of the factors. Only algorithms that add in order are taken (native/cudnn.cc).
+ * It is given convolutions whose sums it keeps in the dtype of the factors. Only algorithms that add in order are taken (native/libraries/cudnn.cc).
  */
 import { AddonLibrary } from '@polygrad/addon';
 import type { Addon, Driver } from './addon.ts';

@@ -2,18 +2,14 @@
 import { AddonKernel, type CommandBuffer, type DeviceMemory } from '@polygrad/addon';
 import { type Binding, showKernel } from '@polygrad/core/engine';
 import type { Program } from '@polygrad/core/kernel';
-import { type DType, type OpenClOptions, type PrintedKernel, printOpenCl } from '@polygrad/emit-c';
+import { dtypeInfo } from '@polygrad/core/kernel/emitters';
+import { type OpenClOptions, type PrintedKernel, printOpenCl } from '@polygrad/emit-c';
 import type { Held } from './programs.ts';
 
 /** The program as OpenCL C. */
 export function printKernel(program: Program, options: OpenClOptions): PrintedKernel {
   return printOpenCl(program, { ...options, offsets: true });
 }
-
-// biome-ignore format: a table
-const scalarBytes: Readonly<Record<DType, number>> = {
-  float32: 4, float64: 8, float16: 2, bfloat16: 2, int8: 1, int16: 2, int32: 4, int64: 8, uint8: 1, uint16: 2, uint32: 4, uint64: 8, bool: 1,
-};
 
 /** A kernel with its OpenCL C; in a batch it has two cells for each buffer and one for each scalar. */
 export class OpenClKernel extends AddonKernel {
@@ -31,7 +27,7 @@ export class OpenClKernel extends AddonKernel {
     this.printed = printed;
     const sizes = new Array<number>(cells).fill(0);
     for (const p of params) sizes[p.offsetArgument] = 8;
-    for (const s of scalars) sizes[s.at] = scalarBytes[s.dtype];
+    for (const s of scalars) sizes[s.at] = dtypeInfo[s.dtype].bytes;
     this.layout = Float64Array.of(...dispatch, ...group, ...sizes);
   }
 

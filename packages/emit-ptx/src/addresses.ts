@@ -24,7 +24,7 @@ const mostBytes = 2 ** 30;
 
 /** The index of an access as one value plus a constant, if that sum does not wrap. */
 export function splitIndex(mem: Addressed, index: KNode): SplitIndex {
-  const bytes = bytesOf[mem.dtype];
+  const bytes = bytesOf(mem.dtype);
   const fits = (by: number): boolean => Math.abs(by) * bytes < mostBytes;
   if (index.op === 'CONST' && fits(Number(index.arg.value))) return { root: null, offset: Number(index.arg.value) };
   if (index.op !== 'ADD' && index.op !== 'SUB') return { root: index, offset: 0 };
@@ -51,7 +51,7 @@ export function layShared(program: Program): SharedLayout {
   for (const n of program.body) {
     if (n.op !== 'SHARED') continue;
     offsets.set(n, bytes);
-    bytes += Math.ceil((n.arg.length * bytesOf[n.dtype]) / 16) * 16;
+    bytes += Math.ceil((n.arg.length * bytesOf(n.dtype)) / 16) * 16;
   }
   return { bytes, offsets };
 }
@@ -84,7 +84,7 @@ export class Addresses {
 
   /** The address of an element, and of those so many bytes behind it. */
   at(mem: Addressed, index: KNode): (behind: number) => string {
-    const bytes = bytesOf[mem.dtype];
+    const bytes = bytesOf(mem.dtype);
     const { root, offset } = splitIndex(mem, index);
     const start = mem.op === 'SHARED' ? (this.#shared.offsets.get(mem) ?? 0) : 0;
     const [base, fixed] =
@@ -99,7 +99,7 @@ export class Addresses {
 
   /** The address of an element of group memory that all threads of a warp give, with what `spread` computes for each of them, once, under `key`. */
   spread(mem: KNodeOf<'SHARED'>, index: KNode, key: string, spread: () => string): (behind: number) => string {
-    const bytes = bytesOf[mem.dtype];
+    const bytes = bytesOf(mem.dtype);
     const { root, offset } = splitIndex(mem, index);
     const w = this.#w;
     const fixed = (this.#shared.offsets.get(mem) ?? 0) + offset * bytes;

@@ -103,7 +103,7 @@ function betweenIntegers(w: Writer, from: DType, to: DType, x: string): string {
 
 /** The same bits. */
 export function bitcast(w: Writer, from: DType, to: DType, x: string): string {
-  if (from === 'bool' || to === 'bool' || bytesOf[from] !== bytesOf[to])
+  if (from === 'bool' || to === 'bool' || bytesOf(from) !== bytesOf(to))
     return w.refuse(`no bitcast from ${from} to ${to}: cast`);
   const [source, kind] = [registerOf[from], registerOf[to]];
   if (from === to) return x;
@@ -111,5 +111,5 @@ export function bitcast(w: Writer, from: DType, to: DType, x: string): string {
   if (kind === 'h') return w.op('h', 'cvt.u16.u32', x.startsWith('%') ? x : inRegister(w, from, x));
   if (source === 'h')
     return w.op('r', to === 'int16' ? 'cvt.s32.s16' : 'cvt.u32.u16', x.startsWith('%') ? x : inRegister(w, from, x));
-  return w.op(kind, bytesOf[to] === 8 ? 'mov.b64' : 'mov.b32', x);
+  return w.op(kind, bytesOf(to) === 8 ? 'mov.b64' : 'mov.b32', x);
 }

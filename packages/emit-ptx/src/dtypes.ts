@@ -4,6 +4,7 @@
  * bool is a predicate. Small integers are 32-bit registers with the sign or zeros above. 16-bit floats are their bits, so that what is only
  * moved stays as it is; arithmetic on them is done in float32.
  */
+import { dtypeInfo } from '@polygrad/core/kernel/emitters';
 import type { DType } from './kernel.ts';
 import type { RegisterClass, Writer } from './writer.ts';
 
@@ -57,21 +58,9 @@ export const computeType: Readonly<Record<Exclude<DType, 'bool'>, string>> = {
 };
 
 /** Bytes of an element in memory. */
-export const bytesOf: Readonly<Record<DType, number>> = {
-  bool: 1,
-  int8: 1,
-  int16: 2,
-  int32: 4,
-  int64: 8,
-  uint8: 1,
-  uint16: 2,
-  uint32: 4,
-  uint64: 8,
-  float16: 2,
-  bfloat16: 2,
-  float32: 4,
-  float64: 8,
-};
+export function bytesOf(dtype: DType): number {
+  return dtypeInfo[dtype].bytes;
+}
 
 /** The bits of a register as the type of a move or choice. */
 export const bitsType: Readonly<Record<RegisterClass, string>> = {

@@ -145,7 +145,7 @@ class Emitter {
         const [to, index, from, source, gate] = n.src;
         const [into, out] = [this.#addressed(to), this.#addressed(from)];
         const at = this.#addresses.at(out, source as KNode)(0);
-        copy(w, this.#addresses.at(into, index)(0), at, n.arg.lanes * bytesOf[into.dtype], this.#gate(gate));
+        copy(w, this.#addresses.at(into, index)(0), at, n.arg.lanes * bytesOf(into.dtype), this.#gate(gate));
         return;
       }
       case 'COMMIT':
@@ -406,7 +406,7 @@ const small = { group: 128, sums: 64, threads: 384 } as const;
  */
 function togetherFor({ group, body }: Program): number | null {
   const declared = body.reduce(
-    (sum, n) => (n.op === 'REG' ? sum + (n.arg.length * n.lanes * bytesOf[n.dtype]) / 4 : sum),
+    (sum, n) => (n.op === 'REG' ? sum + (n.arg.length * n.lanes * bytesOf(n.dtype)) / 4 : sum),
     0,
   );
   const byMatrices = body.some((n) => n.op === 'MATRIX');
@@ -481,11 +481,11 @@ function parametersOf(program: Program): {
   const params = program.params.map(({ dtype, arg: { slot, access } }): PtxParam => {
     declared.push(`.param .u64 .ptr .global .align 16 p${slot}`);
     at += 8;
-    return { slot, access, dtype, bytes: bytesOf[dtype], at: at - 8 };
+    return { slot, access, dtype, bytes: bytesOf(dtype), at: at - 8 };
   });
   const scalars = program.scalars.map((own, slot): PtxScalar => {
     const dtype = scalarDType(own);
-    const bytes = bytesOf[dtype];
+    const bytes = bytesOf(dtype);
     declared.push(`.param .${memoryType[dtype]} s${slot}`);
     at = Math.ceil(at / bytes) * bytes + bytes;
     return { slot, dtype, bytes, at: at - bytes };

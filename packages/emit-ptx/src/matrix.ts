@@ -46,7 +46,7 @@ export function fragment(
   address: (key: string, spread: () => string) => (behind: number) => string,
 ): readonly string[] {
   const { part, across, along } = arg;
-  const bytes = bytesOf[dtype];
+  const bytes = bytesOf(dtype);
   const count = packedCount({ dtype, lanes });
   if (bytes === 4 && along !== 1) return singles(w, program, arg, lanes, address);
   // Matrices of eight lines of 16 bytes: thread t has the address of a line of matrix t / 8.

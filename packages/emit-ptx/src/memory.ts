@@ -43,7 +43,7 @@ export function load(
   const { dtype } = mem;
   const kind = dtype === 'bool' ? 'r' : registerOf[dtype];
   const values: string[] = [];
-  for (const size of pieces(lanes, bytesOf[dtype], aligned)) {
+  for (const size of pieces(lanes, bytesOf(dtype), aligned)) {
     const first = values.length;
     const to = Array.from({ length: size }, () => w.fresh(kind));
     if (gate !== null)
@@ -54,7 +54,7 @@ export function load(
       }
     const when = gate === null ? '' : `@${gate} `;
     const type = memoryType[dtype];
-    w.line(`${when}ld.${space(mem)}${suffix(size)}.${type} ${vector(to)}, ${address(first * bytesOf[dtype])};`);
+    w.line(`${when}ld.${space(mem)}${suffix(size)}.${type} ${vector(to)}, ${address(first * bytesOf(dtype))};`);
     for (const register of to) values.push(dtype === 'bool' ? w.op('p', 'setp.ne.s32', register, '0') : register);
   }
   return values;
@@ -74,9 +74,9 @@ export function store(
   const when = gate === null ? '' : `@${gate} `;
   const type = memoryType[dtype].replace('s', 'u');
   let done = 0;
-  for (const size of pieces(held.length, bytesOf[dtype], aligned)) {
+  for (const size of pieces(held.length, bytesOf(dtype), aligned)) {
     const part = held.slice(done, done + size);
-    w.line(`${when}st.${space(mem)}${suffix(size)}.${type} ${address(done * bytesOf[dtype])}, ${vector(part)};`);
+    w.line(`${when}st.${space(mem)}${suffix(size)}.${type} ${address(done * bytesOf(dtype))}, ${vector(part)};`);
     done += size;
   }
 }
@@ -93,7 +93,7 @@ export function atomic(
   gate: string | null,
 ): void {
   const { dtype } = mem;
-  const bytes = bytesOf[dtype];
+  const bytes = bytesOf(dtype);
   if (bytes < 4) w.refuse(`ATOMIC ${op} on ${dtype}: atomics need elements of four bytes`);
   if (op === 'or' && isFloat(dtype)) w.refuse(`ATOMIC or on ${dtype}`);
   const bits = 8 * bytes;

@@ -33,18 +33,10 @@ export interface DetectionRow {
 
 /** What `ask.ts` writes, behind `mark`. */
 export type Answer =
-  | {
+  | (Omit<BackendInfo, 'name' | 'package' | 'installed' | 'device'> & {
       readonly kind: 'backend';
       readonly device: string;
-      readonly driver: string | null;
-      readonly memoryBytes: number | null;
-      readonly libraries: readonly string[];
-      readonly products: Readonly<Record<string, string | null>>;
-      readonly software: boolean;
-      readonly score: number;
-      readonly reason: string;
-      readonly works: boolean;
-    }
+    })
   | {
       readonly kind: 'choice';
       readonly chosen: string;

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "program.h"
-#include "scan.h"
+#include "operands.h"
 
 namespace ptx {
 namespace {
@@ -28,17 +28,6 @@ const Forms &all_forms() {
   return forms;
 }
 
-struct Operand {
-  enum Type { word, literal, vector, address } type = word;
-  /** A register, label or symbol; of an address its base. */
-  std::string text;
-  std::vector<Operand> parts;
-  uint64_t bits = 0;
-  /** 32 or 64 of a float literal; 0 of an integer. */
-  unsigned float_bits = 0;
-  int64_t offset = 0;
-};
-
 /** Registers declared together. */
 struct Declared {
   char letter;
@@ -51,9 +40,9 @@ unsigned bytes_of(char letter) { return letter == 'h' ? 2 : letter == 'w' ? 4 : 
 /** Literal predicates: false and true. */
 constexpr uint32_t literal_predicates = 2;
 
-class Reader : private Scanner {
+class Reader : private OperandScanner {
  public:
-  Reader(const char *text, ptx_module &module) : Scanner(text), module_(module) {}
+  Reader(const char *text, ptx_module &module) : OperandScanner(text), module_(module) {}
 
   void read() {
     for (skip(); *at_ != 0; skip()) directive();
@@ -253,49 +242,6 @@ class Reader : private Scanner {
       refuse("unknown directive " + name);
     }
     expect(';');
-  }
-
-  Operand operand() {
-    Operand made;
-    skip();
-    if (take('{')) {
-      made.type = Operand::vector;
-      do made.parts.push_back(operand());
-      while (take(','));
-      expect('}');
-      return made;
-    }
-    if (take('[')) {
-      made.type = Operand::address;
-      made.text = word();
-      if (take('+')) {
-        const bool negative = take('-');
-        const uint64_t by = number();
-        made.offset = negative ? -int64_t(by) : int64_t(by);
-      }
-      expect(']');
-      return made;
-    }
-    const bool negative = take('-');
-    const std::string text = word();
-    made.text = text;
-    if (!std::isdigit(static_cast<unsigned char>(text[0]))) {
-      if (negative) refuse("a number is expected behind -");
-      return made;
-    }
-    made.type = Operand::literal;
-    char *end = nullptr;
-    if (text.rfind("0f", 0) == 0 || text.rfind("0d", 0) == 0) {
-      made.float_bits = text[1] == 'f' ? 32 : 64;
-      if (text.size() != 2 + made.float_bits / 4) refuse("a float literal has 8 or 16 digits: " + text);
-      made.bits = std::strtoull(text.c_str() + 2, &end, 16);
-    } else {
-      made.bits = std::strtoull(text.c_str(), &end, 0);
-      if (*end == 'U') end++;
-    }
-    if (*end != 0) refuse("no number: " + text);
-    if (negative) made.bits = 0 - made.bits;
-    return made;
   }
 
   /** The place of a declared register, which must be of that size. */
@@ -555,21 +501,3 @@ ptx_module *ptx_parse(const char *text, char *log, size_t log_bytes) {
   delete module;
   return nullptr;
 }
-
-void ptx_free(ptx_module *module) { delete module; }
-
-const ptx_entry *ptx_find(const ptx_module *module, const char *name) {
-  const auto found = module->entries.find(name);
-  return found == module->entries.end() ? nullptr : &found->second;
-}
-
-size_t ptx_instruction_count(const ptx_entry *entry) { return entry->code.size(); }
-const char *ptx_instruction_text(const ptx_entry *entry, size_t index) { return entry->texts.at(index).c_str(); }
-unsigned ptx_target(const ptx_module *module) { return module->target; }
-unsigned ptx_version(const ptx_module *module) { return module->version; }
-size_t ptx_parameter_count(const ptx_entry *entry) { return entry->parameters.size(); }
-size_t ptx_parameter_size(const ptx_entry *entry, size_t index) { return entry->parameters.at(index).bytes; }
-size_t ptx_parameter_offset(const ptx_entry *entry, size_t index) { return entry->parameters.at(index).offset; }
-size_t ptx_parameter_bytes(const ptx_entry *entry) { return entry->parameter_bytes; }
-size_t ptx_shared_bytes(const ptx_entry *entry) { return entry->shared_bytes; }
-unsigned ptx_max_threads(const ptx_entry *entry) { return entry->max_threads; }

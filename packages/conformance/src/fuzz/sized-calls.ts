@@ -140,6 +140,17 @@ function joined(pool: Pool, n: number): Made | null {
   };
 }
 
+/** Elements that stand `start` places behind those of the result along an axis. */
+function cutOf(shape: readonly number[], axis: number, start: number): Made['formula'] {
+  return (a) =>
+    build(shape, (at) =>
+      elementOf(
+        a,
+        at.map((k, i) => (i === axis ? k + start : k)),
+      ),
+    );
+}
+
 /** As many rows as the size out of more, from a place that counts from the beginning or from the end. */
 function cut(pool: Pool, n: number): Made | null {
   const x = pool.pick((v) => v.shape.some((m) => m > n) && v.data.length < 3000 && !v.shape.includes(0));
@@ -152,13 +163,7 @@ function cut(pool: Pool, n: number): Made | null {
   return {
     args: [ref(x), ranges],
     dtype: x.dtype,
-    formula: (a) =>
-      build(shape, (at) =>
-        elementOf(
-          a,
-          at.map((k, i) => (i === axis ? k + start : k)),
-        ),
-      ),
+    formula: cutOf(shape, axis, start),
   };
 }
 
@@ -176,13 +181,7 @@ function ended(pool: Pool, n: number): Made | null {
   return {
     args: [ref(x), ranges],
     dtype: x.dtype,
-    formula: (a) =>
-      build(shape, (at) =>
-        elementOf(
-          a,
-          at.map((k, i) => (i === axis ? k + start : k)),
-        ),
-      ),
+    formula: cutOf(shape, axis, start),
   };
 }
 

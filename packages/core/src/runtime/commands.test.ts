@@ -1,10 +1,10 @@
 /** The commands of a plan's runs: when a run takes those of the run before, and that what was submitted never changes. */
 import * as p from '../graph/primitives.ts';
+import { hold } from '../graph/fixtures/handles.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Command, DispatchCommand, IEngine } from '../engine/engine.ts';
 import { setEngine } from '../engine/registry.ts';
-import { type Node, release, retain } from '../graph/node.ts';
-import { trackHandle } from '../graph/recorder.ts';
+import type { Node } from '../graph/node.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 import { readNodeSync } from './reading.ts';
 import { clearPlans, flush } from './runtime.ts';
@@ -37,23 +37,6 @@ beforeEach(async () => {
   };
   await setEngine(engine);
 });
-
-function hold(node: Node): { readonly node: Node; dispose(): void } {
-  retain(node);
-  const handle = {
-    node,
-    disposed: false,
-    watched: true,
-    kept: false,
-    stamp: 0,
-    dispose() {
-      handle.disposed = true;
-      release(node);
-    },
-  };
-  trackHandle(handle);
-  return handle;
-}
 
 const leaf = (...values: number[]): Node =>
   hold(uploadNode(Float32Array.from(values), [values.length], 'float32')).node;

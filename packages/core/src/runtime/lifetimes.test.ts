@@ -1,13 +1,13 @@
 /** What flushes keep, give back and write over; what happens when something throws in the middle. */
 import * as p from '../graph/primitives.ts';
+import { hold } from '../graph/fixtures/handles.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { IEngine } from '../engine/engine.ts';
 import { OutOfMemoryError } from '../engine/errors.ts';
 import { type PoolBuffer, poolOf } from '../engine/pool.ts';
 import { getEngine, registerBackend, setEngine } from '../engine/registry.ts';
 import { makeNode } from '../graph/primitives.ts';
-import { type Node, release, retain, type TrackedHandle } from '../graph/node.ts';
-import { trackHandle } from '../graph/recorder.ts';
+import type { Node, TrackedHandle } from '../graph/node.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 import { readNode, readNodeSync } from './reading.ts';
 import { flush, stats } from './runtime.ts';
@@ -20,24 +20,6 @@ beforeEach(async () => {
   engine = { ...createReferenceEngine() };
   await setEngine(engine);
 });
-
-/** A tensor as far as the runtime sees it. */
-function hold(node: Node): TrackedHandle {
-  retain(node);
-  const handle = {
-    node,
-    disposed: false,
-    watched: true,
-    kept: false,
-    stamp: 0,
-    dispose() {
-      handle.disposed = true;
-      release(node);
-    },
-  };
-  trackHandle(handle);
-  return handle;
-}
 
 function leaf(values: readonly number[], shape: readonly number[] = [values.length]): TrackedHandle {
   return hold(uploadNode(Float32Array.from(values), shape, 'float32'));

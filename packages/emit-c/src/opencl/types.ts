@@ -1,5 +1,6 @@
 /** Types and literals of OpenCL C 1.2. A bool is `bool`; a vector of bools is a mask, int lanes of 0 or -1; in memory it is a byte. */
 import type { Program } from '@polygrad/core/kernel';
+import { dtypeInfo } from '@polygrad/core/kernel/emitters';
 import { type DType, PrintError } from '../kernel.ts';
 import { literal, type Part } from '../parts.ts';
 
@@ -51,35 +52,19 @@ const scalars: Readonly<Record<DType, string>> = {
   bool: 'bool',
 };
 
-const sizes: Readonly<Record<DType, 1 | 2 | 4 | 8>> = {
-  float32: 4,
-  float64: 8,
-  float16: 2,
-  bfloat16: 2,
-  int8: 1,
-  int16: 2,
-  int32: 4,
-  int64: 8,
-  uint8: 1,
-  uint16: 2,
-  uint32: 4,
-  uint64: 8,
-  bool: 1,
-};
-
 export const isFloat = (dtype: DType): boolean => dtype.startsWith('float');
 export const isUnsigned = (dtype: DType): boolean => dtype.startsWith('uint');
 /** Integers C computes in int. */
-export const isSmall = (dtype: DType): boolean => !isFloat(dtype) && dtype !== 'bool' && sizes[dtype] < 4;
+export const isSmall = (dtype: DType): boolean => !isFloat(dtype) && dtype !== 'bool' && dtypeInfo[dtype].bytes < 4;
 
 /** Bytes of an element in memory. */
 export function bytesOf(dtype: DType): 1 | 2 | 4 | 8 {
-  return sizes[dtype];
+  return dtypeInfo[dtype].bytes;
 }
 
 /** Signed or unsigned integer type as wide as the dtype: what its bits and the masks of its comparisons are. */
 export function integerOf(dtype: DType, lanes: number, unsigned = false): string {
-  const type = { 1: 'char', 2: 'short', 4: 'int', 8: 'long' }[sizes[dtype]];
+  const type = { 1: 'char', 2: 'short', 4: 'int', 8: 'long' }[dtypeInfo[dtype].bytes];
   return (unsigned ? 'u' : '') + type + (lanes === 1 ? '' : lanes);
 }
 

@@ -1,5 +1,6 @@
 /** LOAD and STORE: pointers of memory objects, addresses from index sums, storage forms of dtypes, gates, checks. */
 import { highOf, type KNode, type KNodeOf, linearOf, lowOf, type Program } from '@polygrad/core/kernel';
+import { dtypeInfo } from '@polygrad/core/kernel/emitters';
 import { type Block, further, type Memory as Place, type Reg, type Lowered } from '../form/code.ts';
 import { type DType, kindOf, refuse, smallBits, widthOf } from '../target.ts';
 import { isPacked } from './halves.ts';
@@ -7,22 +8,8 @@ import { makeParts, partBytes, usedBytes } from '../form/vector-parts.ts';
 import type { Context, Access } from '../form/machine.ts';
 import type { Linear } from './copies.ts';
 
-const elementBytes: Readonly<Partial<Record<DType, number>>> = {
-  float32: 4,
-  float64: 8,
-  int32: 4,
-  uint32: 4,
-  int64: 8,
-  uint64: 8,
-  int8: 1,
-  uint8: 1,
-  int16: 2,
-  uint16: 2,
-  bool: 1,
-};
-
 function bytesOf(dtype: KNode['dtype']): number {
-  return elementBytes[dtype as DType] ?? refuse(`${dtype} has no place in memory here`);
+  return dtype === 'void' ? refuse('void has no place in memory') : dtypeInfo[dtype].bytes;
 }
 
 /**

@@ -1,11 +1,11 @@
 /** How many kernels things take: the promises of the planner, pinned on an engine without a device. */
 import * as p from '../../graph/primitives.ts';
+import { hold } from '../../graph/fixtures/handles.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { poolOf } from '../../engine/pool.ts';
 import { setEngine } from '../../engine/registry.ts';
-import { type Handle, type Node, release, retain, type TrackedHandle } from '../../graph/node.ts';
+import { type Node, release, retain } from '../../graph/node.ts';
 import { tanhPrimitive } from '../../primitives/elementary.ts';
-import { trackHandle } from '../../graph/recorder.ts';
 import type { DType } from '@polygrad/compiler/shape/dtype';
 import { hostArray } from '@polygrad/compiler/shape/host';
 import { sizeOf } from '@polygrad/compiler/shape/view';
@@ -38,25 +38,6 @@ function leaf(shape: readonly number[], dtype: DType = 'float32'): Node {
   const node = uploadNode(hostArray(dtype, sizeOf(shape)), shape, dtype);
   retain(node);
   return node;
-}
-
-/** A tensor as far as the planner sees it. */
-function hold(node: Node): Handle & { dispose(): void } {
-  retain(node);
-  const handle: TrackedHandle = {
-    node,
-    disposed: false,
-    watched: true,
-    kept: false,
-    stamp: 0,
-    dispose() {
-      if (handle.disposed) return;
-      (handle as { disposed: boolean }).disposed = true;
-      release(node);
-    },
-  };
-  trackHandle(handle);
-  return handle;
 }
 
 /** Names of the kernels that the nodes take together. */
