@@ -43,7 +43,7 @@ function hold(node: Node): { readonly node: Node; dispose(): void } {
   const handle = {
     node,
     disposed: false,
-    watched: true,
+    watched: { node },
     kept: false,
     stamp: 0,
     dispose() {

@@ -27,7 +27,7 @@ function hold(node: Node): TrackedHandle {
   const handle = {
     node,
     disposed: false,
-    watched: true,
+    watched: { node },
     kept: false,
     stamp: 0,
     dispose() {

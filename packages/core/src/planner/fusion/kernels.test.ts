@@ -46,7 +46,7 @@ function hold(node: Node): Handle & { dispose(): void } {
   const handle: TrackedHandle = {
     node,
     disposed: false,
-    watched: true,
+    watched: { node },
     kept: false,
     stamp: 0,
     dispose() {
