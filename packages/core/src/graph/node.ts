@@ -164,10 +164,15 @@ export interface Handle {
   readonly disposed: boolean;
 }
 
+/** What the finalisation backstop drops for a handle that was garbage collected: the node that the handle named last. */
+export interface Watched {
+  node: Node | null;
+}
+
 /** A handle as the recorder tracks it (recorder.ts). */
 export interface TrackedHandle extends Handle {
-  /** True while the finalisation backstop watches the handle. */
-  watched: boolean;
+  /** Not null while the finalisation backstop watches the handle. */
+  watched: Watched | null;
   /** True once `keep` removed it from every scope. */
   kept: boolean;
   /** Number of the scope exit that it survives. */

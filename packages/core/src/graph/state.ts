@@ -6,7 +6,7 @@
  * WeakMaps of facts about single objects: those are right for all runtimes.
  */
 import type { TypedArray } from '@polygrad/compiler/shape/dtype';
-import { release, type Node, type StorageBuffer, type TrackedHandle } from './node.ts';
+import { release, type Node, type StorageBuffer, type TrackedHandle, type Watched } from './node.ts';
 
 /** Limits of pending work: a flush starts where one is reached. */
 export interface PendingLimits {
@@ -122,9 +122,9 @@ export class GraphState {
   young: TrackedHandle[] = [];
   watching: boolean = false;
   /** Backstop for Tensors that are never disposed: drops a handle's count when the handle is garbage collected. */
-  readonly backstop: FinalizationRegistry<Node> = new FinalizationRegistry((node) => {
+  readonly backstop: FinalizationRegistry<Watched> = new FinalizationRegistry(({ node }) => {
     this.live--;
-    release(node);
+    if (node !== null) release(node);
   });
   /**
    * Computes what is pending: at the end of the outermost user scope, or because too much is (`atLimit`). Never called inside an operation.

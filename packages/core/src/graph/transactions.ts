@@ -11,7 +11,6 @@
  */
 import { type Node, dropUse, holdUse, release, retain, type TrackedHandle } from './node.ts';
 import { stopGradient } from './primitives.ts';
-import { unwatch } from './recorder.ts';
 
 /** One assigned tensor. */
 interface Entry {
@@ -26,7 +25,7 @@ interface Entry {
 /** Assignments that are computed together or rolled back together. */
 export class Transaction {
   /** For each tensor its value when the transaction began. */
-  readonly entries: Map<TrackedHandle, Entry> = new Map();
+  entries: Map<TrackedHandle, Entry> = new Map();
   /** Functions that undo related effects in JavaScript (`onRollback`). */
   readonly undoers: (() => void)[] = [];
 
@@ -123,7 +122,8 @@ export class TransactionLog {
         handle.assigned = this.#open.some((other) => other !== transaction && other.entries.has(handle));
         if (held) dropUse(before);
       });
-      entries.clear();
+      // Not cleared: V8 links the old contents of a map to the new ones, so what the old generation has of them would keep all that came later.
+      transaction.entries = new Map();
     }
     if (undoers.length === 0) return;
     this.committed?.push(...undoers);
@@ -158,7 +158,7 @@ export class TransactionLog {
       }
       retain(node);
       handle.node = node;
-      if (handle.watched) unwatch(handle);
+      if (handle.watched !== null) handle.watched.node = node;
       release(dropped);
     }
     const undo = transaction.undoers.splice(0);

@@ -37,7 +37,7 @@ function hold(node: Node): TrackedHandle {
   const handle = {
     node,
     disposed: false,
-    watched: false,
+    watched: null,
     kept: false,
     stamp: 0,
     assigned: false,

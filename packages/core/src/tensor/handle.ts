@@ -5,7 +5,7 @@
  * so that operations can import `wrap` without a cycle.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
-import { type GradientSlot, type Node, release, retain, type TrackedHandle } from '../graph/node.ts';
+import { type GradientSlot, type Node, release, retain, type TrackedHandle, type Watched } from '../graph/node.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
 import { isLeaf, releasedSlot, trackHandle, unwatch } from '../graph/recorder.ts';
 import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';
@@ -75,7 +75,7 @@ export function traceOrigins(on: boolean): void {
 export class TensorHandle implements TrackedHandle {
   declare node: Node;
   declare disposed: boolean;
-  declare watched: boolean;
+  declare watched: Watched | null;
   declare kept: boolean;
   declare stamp: number;
   declare assigned: boolean;
@@ -87,7 +87,7 @@ export class TensorHandle implements TrackedHandle {
   constructor(node: Node) {
     this.node = node;
     this.disposed = false;
-    this.watched = false;
+    this.watched = null;
     this.kept = false;
     this.stamp = 0;
     this.assigned = false;
@@ -161,7 +161,7 @@ export class TensorHandle implements TrackedHandle {
     retain(node);
     const old = this.node;
     this.node = node;
-    if (this.watched) unwatch(this);
+    if (this.watched !== null) this.watched.node = node;
     trackHandle(this);
     release(old);
   }
@@ -238,7 +238,7 @@ export class TensorHandle implements TrackedHandle {
     this.disposed = true;
     graph.live--;
     graph.observer?.disposed(this);
-    if (this.watched) unwatch(this);
+    if (this.watched !== null) unwatch(this, this.watched);
     if (this.assigned) transactions.forget(this);
     const { node } = this;
     if (node.slot !== null && isLeaf(node) && node.handles === 1) (node.slot.grad as TensorHandle | null)?.dispose();

@@ -119,7 +119,7 @@ describe.each(engines)('%s', (_, make) => {
       const want = valuesOf(outputs, leaves);
       for (const node of outputs) {
         retain(node);
-        trackHandle({ node, disposed: false, watched: true, kept: false, stamp: 0, dispose: () => undefined });
+        trackHandle({ node, disposed: false, watched: { node }, kept: false, stamp: 0, dispose: () => undefined });
       }
       for (const node of state.flatMap(({ value, m, v }) => [value, m, v])) {
         release(node);
