@@ -161,7 +161,7 @@ function chooseOwn(work: NestWork, along: ReadonlySet<Range>, { lanes, steps }: 
     let least = work.cost(steps, (f) => activeRange(f, along, chosen));
     const ordered = node.op === 'STAGE' || isPosition(node);
     for (const r of ordered ? own.slice(-1) : own) {
-      if (typicalOf(r) < lanes) continue;
+      if (r.arg.kind === 'unroll' || typicalOf(r) < lanes) continue;
       const cost = work.cost(steps, (f) => activeRange(f, along, new Set([...chosen, r])));
       if (cost < least) [best, least] = [r, cost];
     }
