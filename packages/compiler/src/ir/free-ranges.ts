@@ -299,7 +299,7 @@ export function typicalOf(r: Range): number {
 
 /** A stride by which is reckoned what pays. */
 export function typicalStride({ number, sizes }: SizedStride): number {
-  return sizes.reduce((n, size) => n * Math.sqrt(Math.max(1, lowOf(size)) * highOf(size)), number);
+  return Math.round(sizes.reduce((n, size) => n * Math.sqrt(Math.max(1, lowOf(size)) * highOf(size)), number));
 }
 
 /** How many elements loops go through, by iterations that `count` says. */

@@ -14,10 +14,8 @@ import {
   ownRanges,
   type Range,
   type RangeList,
-  sizedStrideOf,
   sizeOf,
   typicalOf,
-  typicalStride,
 } from '../../ir/free-ranges.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import {
@@ -123,11 +121,9 @@ function chooseVectors(work: NestWork, width: Width): VectorChoice {
  */
 function canStoreAlong(work: NestWork, r: Range, lanes: number): boolean {
   if (typicalOf(r) < lanes) return false;
-  const strides = work.stores.flatMap(({ store, ranges }) => {
-    if (!ranges.includes(r)) return [];
-    const stride = sizedStrideOf(work.free, store.src[1], r);
-    return stride === null ? Number.NaN : typicalStride(stride);
-  });
+  const strides = work.stores.flatMap(({ store, ranges }) =>
+    ranges.includes(r) ? (work.typicalStrideOf(store.src[1], r) ?? Number.NaN) : [],
+  );
   const most = strides.includes(1) ? Infinity : isReduced(work, r) ? shortRow : 1;
   return strides.every((stride) => stride >= 1 && stride <= most);
 }
@@ -165,7 +161,7 @@ function chooseOwn(work: NestWork, along: ReadonlySet<Range>, { lanes, steps }: 
     let least = work.cost(steps, (f) => activeRange(f, along, chosen));
     const ordered = node.op === 'STAGE' || isPosition(node);
     for (const r of ordered ? own.slice(-1) : own) {
-      if (typicalOf(r) < lanes) continue;
+      if (r.arg.kind === 'unroll' || typicalOf(r) < lanes) continue;
       const cost = work.cost(steps, (f) => activeRange(f, along, new Set([...chosen, r])));
       if (cost < least) [best, least] = [r, cost];
     }

@@ -15,7 +15,7 @@ interface Rows {
   readonly column: Range;
 }
 
-/** The loop over short rows, and that along them, if nothing is reduced along a row. */
+/** The loop over short rows, and that along them, if nothing is reduced along a row and the target has no better way to transpose them. */
 function shortRows(nest: LoopNest, caps: CodegenCaps): Rows | null {
   const work = workOf(nest);
   const list = work.common() ?? [];
@@ -24,7 +24,7 @@ function shortRows(nest: LoopNest, caps: CodegenCaps): Rows | null {
   const row = list.findLast((r) => r !== column);
   if (row === undefined || !endsAlone(row) || row.arg.kind === 'unroll' || typicalOf(row) < rowsTogether) return null;
   if (work.binders.some(({ free }) => free.includes(row) !== free.includes(column))) return null;
-  return { row, column };
+  return caps.lowering.transposes?.(nest, caps) ? null : { row, column };
 }
 
 /** Cuts off the last rows, so that the others are whole blocks. */

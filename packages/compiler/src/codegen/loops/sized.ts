@@ -17,6 +17,8 @@ export interface LoopTools {
   readonly step: typeof step;
   linearOf(n: KNode): Linear;
   sizeLimit(r: Range): KNode | null;
+  typicalOf(r: Range): number;
+  lowOf(n: KNode): number;
   idOf(n: KNode): number;
 }
 
@@ -73,7 +75,7 @@ function isStride(n: KNode): boolean {
 }
 
 /** What a range is multiplied with in a form; null where it is not in it, undefined where it is in several terms. */
-function factorOf({ terms, coefs }: Linear, r: Range): Factors | null | undefined {
+export function factorOf({ terms, coefs }: Linear, r: Range): Factors | null | undefined {
   let found: Factors | null = null;
   for (const [i, term] of terms.entries()) {
     if (term !== r && !(isStride(term) && factorsOf(term).nodes.includes(r))) continue;

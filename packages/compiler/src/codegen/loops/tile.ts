@@ -156,7 +156,7 @@ export function transposedRanges(
   for (const n of nodesOf(nest.stores.map((s) => s.store))) {
     if (n.op !== 'LOAD') continue;
     const index = n.src[1];
-    const stride = work.strideOf(index, along);
+    const stride = work.typicalStrideOf(index, along);
     if (stride === null ? !isLookedUp(index, along, work) : Math.abs(stride) < side) continue;
     const isRow = (r: Range): boolean => {
       const apart = Math.abs(work.strideOf(index, r) ?? 0);
@@ -165,7 +165,8 @@ export function transposedRanges(
     const found = list.find(isRow);
     if (found === undefined || !endsAlone(found) || (across !== undefined && across !== found)) continue;
     across = found;
-    if (stride !== null && isCrowded(stride * bytesOf(n)) && along.arg.extent >= side * squares) crowded.add(n);
+    if (isCrowded((work.strideOf(index, along) ?? Number.NaN) * bytesOf(n)) && along.arg.extent >= side * squares)
+      crowded.add(n);
   }
   return across === undefined ? null : { along, across, crowded };
 }

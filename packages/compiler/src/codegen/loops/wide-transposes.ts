@@ -12,7 +12,7 @@ import { leastSegment, mostSegments, side } from '../costs/cpu.ts';
 import { lineBytes } from '../costs/caches.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { assumeBounds, nodesOf } from '../../ir/node.ts';
-import { isMultiple, type Range, sizeLimit } from '../../ir/free-ranges.ts';
+import { countOf, isMultiple, lengthOf, type Range, sizeLimit, stretchesOf } from '../../ir/free-ranges.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { findCuts } from './cuts.ts';
@@ -39,13 +39,13 @@ export function wideTransposes(nest: LoopNest, caps: CodegenCaps): readonly Loop
   // Squares in registers are of elements of four bytes.
   if ([...loads, ...stores.map(({ store }) => store.src[0])].some((n) => bytesOf(n) !== 4)) return null;
   // A result may take the memory of an operand that is read in the same order.
-  const strides = loads.map((n) => work.strideOf(n.src[1], along));
+  const strides = loads.map((n) => work.typicalStrideOf(n.src[1], along));
   const twice =
     strides.every((stride) => stride !== null && stride !== 1) &&
     stores.every(({ store }) => work.strideOf(store.src[1], along) === 1);
   let lanes = line;
-  while (lanes > Math.max(side, along.arg.extent)) lanes /= 2;
-  const fits = (r: Range, by: number): boolean => isMultiple(r, by) || (twice && sizeLimit(r) === null);
+  while (lanes > Math.max(side, countOf(along).least)) lanes /= 2;
+  const fits = (r: Range, by: number): boolean => isMultiple(r, by) || (twice && countOf(r).least >= by);
   if (!fits(along, lanes) || !fits(across, side)) return null;
   for (const r of twice ? (work.common() ?? []) : []) {
     const at = segmentsOf(nest, r);
@@ -83,10 +83,10 @@ interface Tiles {
 function inTiles(e: Exprs, r: Range, by: number, kind: 'loop' | 'unroll'): Tiles {
   const { extent } = r.arg;
   const limit = sizeLimit(r);
-  const tile = e.range(Math.ceil(extent / by), 'loop', limit === null ? undefined : e.idiv(limit, by));
+  const tile = e.range(Math.ceil(extent / by), 'loop', limit === null ? undefined : stretchesOf(e, limit, by));
   const inside = e.range(by, kind);
   const first = e.mul(tile, by);
-  const value = e.add(extent % by === 0 ? first : e.min(first, extent - by), inside);
+  const value = e.add(isMultiple(r, by) ? first : e.min(first, e.sub(lengthOf(e, r), by)), inside);
   assumeBounds(value, 0, extent - 1);
   return { tile, inside, change: [r, { value, ranges: [] }] };
 }

@@ -14,8 +14,10 @@ import {
   productOf,
   type Range,
   type RangeList,
+  sizedStrideOf,
   sizeOf,
   typicalOf,
+  typicalStride,
 } from '../../ir/free-ranges.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 import { isFloat } from '../../shape/dtype.ts';
@@ -258,6 +260,12 @@ export class NestWork {
     const at = form.terms.indexOf(r);
     if (at < 0 || form.terms.some((t, i) => i !== at && this.free.has(t, r))) return null;
     return form.coefs[at]!;
+  }
+
+  /** The same, through sizes as well: then a typical one. */
+  typicalStrideOf(index: KNode, r: Range): number | null {
+    const stride = sizedStrideOf(this.free, index, r);
+    return stride && typicalStride(stride);
   }
 }
 

@@ -99,8 +99,8 @@ export interface PlanSize {
   startsLater(start: readonly number[], from: Shape, strides: readonly number[]): boolean;
   /** True if one of the sizes is among the nodes of a kernel, as the end of a loop. */
   isIn(nodes: ReadonlySet<KNode>): boolean;
-  /** The kernel with loops that end at sizes merged, where tensors lie so. */
-  merged(loop: LoopKernel, e: Exprs, tools: LoopTools): LoopKernel;
+  /** The kernel with loops that end at sizes merged, where tensors lie so, and reductions in squares, unless groups have threads. */
+  merged(loop: LoopKernel, e: Exprs, tools: LoopTools, simt: boolean): LoopKernel;
 }
 
 /** A product of matrices: its attributes and factors. */

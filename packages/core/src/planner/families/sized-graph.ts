@@ -3,6 +3,7 @@
  * out where a node is not computed alike for every size (uniform.ts), or shapes follow from each other by no rule.
  */
 import { mergeSized } from '@polygrad/compiler/codegen/loops/sized';
+import { reduceInSquares } from '@polygrad/compiler/codegen/loops/sized-squares';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
@@ -130,7 +131,10 @@ export function sizedGraph(sizes: Sizes, classes: readonly SizeClass[], captured
     noteTemporary: (node, readers, strides) => noteTemporary(size, temporaries, node, readers, strides),
     outermost: (shape, order) => outermost(size, shape, order),
     placeIn: (e, node, index, strides) => placeIn(e, size, node, index, strides),
-    merged: mergeSized,
+    merged: (loop, e, tools, simt) => {
+      const merged = mergeSized(loop, e, tools);
+      return simt ? merged : reduceInSquares(merged, e, tools);
+    },
     numberOf: (e, extent, position) => numberOf(e, size, extent, position),
     positionOf: (e, extent, number) => positionOf(e, size, extent, number),
     forPrograms: (graph, op, attr, src) => forPrograms(size, graph, op, attr, src),

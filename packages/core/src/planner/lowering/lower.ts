@@ -5,7 +5,7 @@
  * is bound.
  */
 import type { Exprs, Range } from '@polygrad/compiler/ir/expr';
-import { type FreeRanges, sizeLimit } from '@polygrad/compiler/ir/free-ranges';
+import { type FreeRanges, sizeLimit, typicalOf } from '@polygrad/compiler/ir/free-ranges';
 import type { KNode, KNodeOf, LoopKernel, LoopStore } from '@polygrad/compiler/ir/ir';
 import { highOf, idOf, lowOf, nodesOf } from '@polygrad/compiler/ir/node';
 import { flattened, Rewriter, step } from '@polygrad/compiler/ir/rewrite';
@@ -27,6 +27,8 @@ import { makeValue, type Slot } from './rules.ts';
 export interface RebaseOptions {
   readonly elementBytes: readonly number[];
   readonly bindAlign: number;
+  /** Groups have threads. */
+  readonly simt: boolean;
 }
 
 /** A kernel whose PARAMs are bound `shifts` elements later, with its expressions adapted. */
@@ -291,7 +293,7 @@ function placeIn({ e, size }: DraftContext, node: PlanNode, index: Index, arrang
 }
 
 /** For what comes late with sizes, which imports no code. */
-const tools = { Rewriter, flattened, step, linearOf, sizeLimit, idOf };
+const tools = { Rewriter, flattened, step, linearOf, sizeLimit, typicalOf, lowOf, idOf };
 
 function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options: RebaseOptions): LoweredKernel {
   const stores = unit.flatMap((kernel) => storesOf(kernel, slots, arranged));
@@ -306,7 +308,7 @@ function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options:
     scalars.length = 0;
     slots.scalarTypes.length = 0;
   }
-  const loop = size === null || contracts ? given : size.merged(given, e, tools);
+  const loop = size === null || contracts ? given : size.merged(given, e, tools, options.simt);
   const rebased = rebase(loop, e, options);
   const bound = { unit, e, isContraction: contracts, scalars };
   if (rebased === null) return { ...bound, loop, slots: slots.slots };
