@@ -176,7 +176,5 @@ function rotationOf(ctx: Context, n: KNode): { readonly of: Lowered; readonly ma
 
 function rotated(ctx: Context, n: KNode): Lowered | null {
   const found = rotationOf(ctx, n);
-  return found === null
-    ? null
-    : { parts: found.of.parts.map((v) => found.make([v])), width: widthOf(kindOf(n.dtype)) };
+  return found === null ? null : { parts: found.of.parts.map((v) => found.make([v])), width: widthOf(kindOf(n.dtype)) };
 }
