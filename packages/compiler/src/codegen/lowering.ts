@@ -90,6 +90,8 @@ export interface NestLowering {
   copies?(values: Values, roots: readonly (readonly KNode[])[], write: () => void): boolean;
   /** Lanes of vectors along a loop of a nest whose vectors have `lanes`; `filled`: narrower ones only where they fill it. Absent: `lanes`. */
   narrower?(range: Range, lanes: number, filled?: boolean): number;
+  /** Lanes of vectors that compute so much for each element that several side by side are faster; `nodes`: all of them. Absent: `lanes`. */
+  wider?(nodes: ReadonlySet<KNode>, lanes: number, elements: number): number;
   /** Transposes by vectors as long as a cache line, or null for nests that are none. Absent: by squares of four elements a side. */
   transposes?(nest: LoopNest, caps: CodegenCaps): readonly LoopNest[] | null;
   /** The phases of a nest side by side. Absent: each element is chosen by a test. */

@@ -5,7 +5,12 @@
  * A separate entry, so that pages whose engine is WebAssembly carry nothing of it.
  */
 import { legalize } from '@polygrad/compiler/arithmetic/legalize';
-import { narrowerLanes, processorCosts, type ProcessorFacts } from '@polygrad/compiler/codegen/costs/processors';
+import {
+  narrowerLanes,
+  processorCosts,
+  type ProcessorFacts,
+  widerLanes,
+} from '@polygrad/compiler/codegen/costs/processors';
 import { pickLanes, splitPhases } from '@polygrad/compiler/codegen/loops/phases';
 import { readPicks } from '@polygrad/compiler/codegen/loops/picks';
 import { wideTransposes } from '@polygrad/compiler/codegen/loops/wide-transposes';
@@ -38,6 +43,7 @@ export function processorLowering(facts: ProcessorFacts): Lowering {
     planner: { ...planner, phases: phasesAsFeatures },
     products: processorCosts(facts),
     narrower: narrowerLanes,
+    ...(facts.registers >= 32 && { wider: widerLanes }),
     transposes: wideTransposes,
     splitPhases,
     pickLanes,

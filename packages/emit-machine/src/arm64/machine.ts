@@ -24,6 +24,7 @@ export const arm64: Machine = {
     vector: vectorOperation,
     // Its maximum is NaN where one operand is.
     extremum: () => null,
+    rotation: () => null,
   },
   casts,
   halves,

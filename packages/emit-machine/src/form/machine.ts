@@ -128,6 +128,8 @@ export interface Operations {
   vector(ctx: Context, n: KNode, kind: Kind, bytes: number): Make | null;
   /** `x < y ? y : x` and `x < y ? x : y`, if the machine has something better than a comparison; else null. */
   extremum(ctx: Context, kind: Kind, most: boolean, bytes: number): Make | null;
+  /** Lanes of so many bytes turned to the left by a constant, if the machine has something better than two shifts; else null. */
+  rotation(ctx: Context, width: 4 | 8, by: number, bytes: number): Make | null;
 }
 
 /** Casts between numbers; null if they are done lane by lane. */

@@ -244,9 +244,9 @@ class Lowering implements Context {
     );
   }
 
-  /** True for a comparison that only a choice uses which needs none. */
+  /** True for a comparison, or a shift, that only an operation uses which needs none. */
   #isUnasked(n: KNode): boolean {
-    if (n.op !== 'LT' || n.lanes === 1) return false;
+    if ((n.op !== 'LT' && n.op !== 'SHL' && n.op !== 'SHR') || n.lanes === 1) return false;
     const use = this.#uses.get(n);
     const user = use?.count === 1 ? this.#program.body[use.at] : undefined;
     return user !== undefined && !this.#rare.sides.has(user) && asksNothing(this, user);

@@ -64,8 +64,8 @@ function vectorOf(ctx: Context, n: KNode): Lowered {
 }
 
 function operation(ctx: Context, n: KNode): Lowered {
-  const picked = pickedExtremum(ctx, n);
-  if (picked !== null) return picked;
+  const better = pickedExtremum(ctx, n) ?? rotated(ctx, n);
+  if (better !== null) return better;
   const kind = kindOf(n.src[n.op === 'WHERE' ? 1 : 0]!.dtype);
   const width = widthOf(kind);
   const operands = n.src.map((s) => ctx.get(s));
@@ -143,9 +143,9 @@ function extremumOf(ctx: Context, n: KNode): Make | null {
   return ctx.machine.operations.extremum(ctx, kind, y === yes, partBytes(ctx, n.lanes, widthOf(kind)));
 }
 
-/** True for a choice whose condition need not be computed. */
+/** True for an operation that is lowered without one of its operands: a choice without its condition, a rotation without its shifts. */
 export function asksNothing(ctx: Context, n: KNode): boolean {
-  return extremumOf(ctx, n) !== null;
+  return extremumOf(ctx, n) !== null || rotationOf(ctx, n) !== null;
 }
 
 function pickedExtremum(ctx: Context, n: KNode): Lowered | null {
@@ -153,4 +153,28 @@ function pickedExtremum(ctx: Context, n: KNode): Lowered | null {
   if (make === null) return null;
   const [a, c] = [ctx.get(n.src[1]!), ctx.get(n.src[2]!)];
   return { parts: a.parts.map((v, i) => make([v, c.parts[i]!])), width: widthOf(kindOf(n.dtype)) };
+}
+
+/** What two shifts that are joined turn to the left, and by how many bits, where the machine has an instruction for it. */
+function rotationOf(ctx: Context, n: KNode): { readonly of: Lowered; readonly make: Make } | null {
+  if (n.op !== 'OR' || n.lanes === 1) return null;
+  const kind = kindOf(n.dtype);
+  if (kind !== 'u32' && kind !== 'u64') return null;
+  const [left, right] = n.src[0]!.op === 'SHL' ? n.src : [n.src[1], n.src[0]];
+  if (left?.op !== 'SHL' || right?.op !== 'SHR' || left.src[0] !== right.src[0]) return null;
+  const [up, down] = [left.src[1], right.src[1]];
+  if (up?.op !== 'CONST' || down?.op !== 'CONST') return null;
+  const width = widthOf(kind);
+  const by = Number(up.arg.value);
+  if (by <= 0 || by + Number(down.arg.value) !== width * 8) return null;
+  const of = ctx.get(left.src[0]!);
+  // Shifts read a register of the program before it is written again; who joins them stands behind that.
+  if (of.parts.some((r) => r.mutable)) return null;
+  const make = ctx.machine.operations.rotation(ctx, width, by, partBytes(ctx, n.lanes, width));
+  return make === null ? null : { of, make };
+}
+
+function rotated(ctx: Context, n: KNode): Lowered | null {
+  const found = rotationOf(ctx, n);
+  return found === null ? null : { parts: found.of.parts.map((v) => found.make([v])), width: widthOf(kindOf(n.dtype)) };
 }

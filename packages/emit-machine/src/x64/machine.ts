@@ -28,6 +28,10 @@ const common: Omit<Machine, 'masks'> = {
       const key = `v${most ? 'max' : 'min'}p${kind === 'f32' ? 's' : 'd'}`;
       return ([x, y]) => b.op(key, bytes, x!, y!);
     },
+    rotation({ b, target }, width, by, bytes) {
+      if (target.isa !== 'x64-v4') return null;
+      return ([x]) => b.op(width === 4 ? 'vprold' : 'vprolq', bytes, x!, by);
+    },
   },
   casts,
   halves,

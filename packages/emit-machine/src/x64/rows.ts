@@ -257,6 +257,8 @@ for (const [name, opcode, extension, w] of [
 ] as const)
   row(name, 1, 1, w, opcode, 'vV= vM. iI', { extension, vexW: 0 });
 row('vpsraq', 1, 1, 1, 0x72, 'vV= vM. iI', { extension: 4, only: 'evex' });
+row('vprold', 1, 1, 0, 0x72, 'vV= vM. iI', { extension: 1, only: 'evex' });
+row('vprolq', 1, 1, 1, 0x72, 'vV= vM. iI', { extension: 1, only: 'evex' });
 for (const [name, opcode, w] of [
   ['vpsllvd', 0x47, 0],
   ['vpsllvq', 0x47, 1],

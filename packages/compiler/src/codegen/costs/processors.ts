@@ -5,6 +5,9 @@
  * Facts are those of a kind of processor, never of the actual one, so that results are the same on all of a kind.
  */
 import { countOf, type Range, typicalOf } from '../../ir/free-ranges.ts';
+import type { KNode } from '../../ir/ir.ts';
+import { isArithmetic } from '../../ir/node.ts';
+import { operationCost } from '../loops/work.ts';
 import { lineBytes, linesThatStay } from './caches.ts';
 import { type DotStreams, leastVector, type ProductCosts, reducedSteps, type TileFormula, vectorSteps } from './cpu.ts';
 
@@ -50,6 +53,13 @@ const collisions = (rows: number, bytes: number): number => (rows > linesThatSta
 
 /** Fewest lanes of vectors along a loop that is shorter than those of its nest, and along the remainder of a sum. */
 const narrowest = 4;
+
+/**
+ * Operations of an element from which on vectors are side by side, about a third of what such a processor looks ahead; and fewest vectors of a loop for
+ * that. Random numbers take 100 to 250. Functions of 60 to 90 that compute in float64 run out of registers: `tan` and `atan2` were a fifth slower.
+ */
+const longChain = 96;
+const fewestSideBySide = 4;
 
 /** Cache lines that a step reads of so many rows or columns. */
 function linesOf({ apart }: DotStreams['row'], count: number): number {
@@ -143,6 +153,20 @@ export function processorCosts(facts: ProcessorFacts): ProductCosts {
     line,
     formula: tileFormula(facts),
   };
+}
+
+/**
+ * Lanes of vectors that no sum goes through: two vectors side by side where an element takes so many operations, most of which wait for one before,
+ * that a processor does not look ahead to the next element.
+ */
+export function widerLanes(nodes: ReadonlySet<KNode>, lanes: number, elements: number): number {
+  if (lanes === 1 || elements < fewestSideBySide * lanes) return lanes;
+  let operations = 0;
+  for (const n of nodes) {
+    if (n.op === 'REDUCE' || n.op === 'STAGE') return lanes;
+    if (isArithmetic(n.op)) operations += operationCost(n.op);
+  }
+  return operations >= longChain ? 2 * lanes : lanes;
 }
 
 /**

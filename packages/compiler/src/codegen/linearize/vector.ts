@@ -192,7 +192,10 @@ export function vectorLanes(stores: readonly LoopStore[], caps: CodegenCaps): nu
   const run = longestRun(indices, 'vector');
   const elements = run === null ? 0 : typicalOf(run);
   const vectorBytes = caps.fittingBytes?.(elements, least, run !== null && reduced.has(run)) ?? caps.vectorBytes;
-  if (least >= 4 || caps.simt) return Math.max(1, Math.floor(vectorBytes / Math.max(4, least)));
+  if (least >= 4 || caps.simt) {
+    const lanes = Math.max(1, Math.floor(vectorBytes / Math.max(4, least)));
+    return caps.lowering.wider?.(seen, lanes, elements) ?? lanes;
+  }
   const wanted = Math.max(1, Math.min(vectorBytes / least, (4 * vectorBytes) / most));
   const long = longestRun(indices);
   const longest = long === null ? 0 : typicalOf(long);

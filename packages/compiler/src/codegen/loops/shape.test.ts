@@ -1,5 +1,6 @@
 /** The shape of programs lowered for the processor: loops, vectors, gates, divisions, and bounds of long sums. */
 import { describe, expect, test } from 'vitest';
+import { widerLanes } from '../costs/processors.ts';
 import { optimize } from './optimize.ts';
 import { pickLanes, splitPhases } from './phases.ts';
 import { check, fill, loops } from '../fixtures/lowered.ts';
@@ -30,6 +31,25 @@ describe('shape of programs', () => {
     expect(widths(both, wideCaps)).toEqual(new Set([16]));
     expect(widths(both, { ...wideCaps, boolBytes: 1 })).toEqual(new Set([64]));
     expect(widths(less, { ...wideCaps, boolBytes: 1 })).toEqual(new Set([16]));
+  });
+  test('vectors of long chains of operations are side by side, where the target says so', () => {
+    const longer = (e: Exprs, x: KNode, length: number): KNode => {
+      let value = x;
+      for (let i = 0; i < length; i++) value = e.unary('ABS', e.sub(value, e.f32(i + 1)));
+      return value;
+    };
+    const chain = (length: number): LoopKernel =>
+      elementwise([1000], (e, at, x) => longer(e, x(1, at[0]!, 1000), length));
+    const e = new Exprs();
+    const [row, column] = [e.range(40), e.range(100, 'reduce')];
+    const element = e.load(e.param(1, 'float32', 'read', 4000), flat(e, [row, column], [40, 100]));
+    const store = e.store(e.param(0, 'float32', 'write', 40), row, e.reduce('sum', longer(e, element, 60), [column]));
+    const sum = kernelOf('sum', [{ store, ranges: [row] }]);
+    const widest = (k: LoopKernel, caps: typeof wideCaps): number =>
+      Math.max(...check(k, caps).body.map((n) => (n.op === 'ABS' ? n.lanes : 1)));
+    const wider = { ...wideCaps, lowering: { ...wideCaps.lowering, wider: widerLanes } };
+    expect([widest(chain(60), wideCaps), widest(chain(60), wider)]).toEqual([16, 32]);
+    expect([widest(chain(20), wider), widest(sum, wider)]).toEqual([16, 16]);
   });
   test('where one store writes consecutive elements others write theirs one by one, and what they share is computed by vectors', () => {
     const e = new Exprs();
