@@ -54,7 +54,7 @@ export function filesBelow(root, folder, endings) {
 }
 
 /** Replaces comments by blanks, so that an import in an example is not taken for one. Keeps line numbers. */
-export function withoutComments(source) {
+function withoutComments(source) {
   // Strings first in the alternation: what looks like a comment inside one stays.
   return source.replace(
     /'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g,
@@ -136,7 +136,7 @@ export function cyclesOf(graph) {
  *
  * @returns a list of rooms by name, in the table's order, and what is wrong with the table itself
  */
-export function roomsOf(text) {
+function roomsOf(text) {
   const rooms = new Map();
   const wrong = [];
   for (const [, name, imports] of text.matchAll(/^\|\s*`([\w-]+)\/`\s*\|[^|]*\|([^|]*)\|\s*$/gm)) {

@@ -31,7 +31,7 @@ async function visited(session, body) {
 }
 
 /** What reading a tensor visits: `inMemory`, and `pending` with a known plan. */
-export async function readPath() {
+async function readPath() {
   const { setEngine, tensor } = await import('@polygrad/core');
   await import('@polygrad/backend-cpu');
   await setEngine('cpu', { threads: 1 });

@@ -77,7 +77,7 @@ export function runPnpm(args, options = {}) {
 }
 
 /** True where node_modules is what the lock file says (pnpm leaves a copy of the lock file it installed). */
-export function isInstalled() {
+function isInstalled() {
   const lock = read(join(root, 'pnpm-lock.yaml'));
   return lock !== null && lock === read(join(root, 'node_modules/.pnpm/lock.yaml'));
 }

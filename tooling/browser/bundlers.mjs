@@ -24,7 +24,7 @@ const failOn = (message) => {
 };
 
 /** Bytes of texts joined, compressed as servers do. */
-export const gzipBytes = (texts) => gzipSync(texts.join('\n'), { level: 9 }).length;
+const gzipBytes = (texts) => gzipSync(texts.join('\n'), { level: 9 }).length;
 
 /** Chunks that the page loads at once, reached from entries by imports that are not dynamic, and with those that hold a module. */
 function startingFrom(chunks, path) {

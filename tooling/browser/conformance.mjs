@@ -39,7 +39,7 @@ const inWorker = (options) => `new Promise((resolve, reject) => {
  * @param onResult called with each outcome
  * @returns what `runConformance` returns, and `errors`: what the page reported that no case caught
  */
-export async function runInBrowser({ path, engine, isolated, worker, threads, ...rest }, onResult) {
+async function runInBrowser({ path, engine, isolated, worker, threads, ...rest }, onResult) {
   const { files, warnings } = await bundle(['suite', 'suite-worker']);
   if (warnings.length > 0) throw new Error(`the bundle: ${warnings.join('; ')}`);
   files.set('/torch.bin.gz', readFileSync(new URL('../../packages/conformance/goldens/torch.bin.gz', import.meta.url)));

@@ -207,7 +207,7 @@ function optimizerOf(c, parameters) {
 }
 
 /** Trains on the current engine as the numbers say, or on so many rows, and leaves nothing behind. */
-export async function randomTraining(numbers, size = null) {
+async function randomTraining(numbers, size = null) {
   const c = new Choices(numbers);
   pg.seed(c.nat(1000));
   const make = [rowsNet, imageNet, sequenceNet][c.nat(3)];

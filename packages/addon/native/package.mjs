@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { manifestOf, platformOf, readmeOf } from './platforms.mjs';
 
 /** Writes the package of an addon (build.mjs); gives its folder and platform. */
-export function makePackage({ name, here }, out, binary = join(here, `build/${name}.node`)) {
+function makePackage({ name, here }, out, binary = join(here, `build/${name}.node`)) {
   const platform = platformOf(readFileSync(binary));
   if (platform === null) throw new Error(`${binary} is no binary of a platform in native/platforms.mjs`);
   const { version } = JSON.parse(readFileSync(join(here, '../package.json'), 'utf8'));

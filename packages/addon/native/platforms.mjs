@@ -32,7 +32,7 @@ export const platforms = {
   },
 };
 
-export const packageName = (name, platform) => `@polygrad/backend-${name}-${platform}`;
+const packageName = (name, platform) => `@polygrad/backend-${name}-${platform}`;
 
 /** package.json of a platform's package. */
 export function manifestOf(name, platform, version) {

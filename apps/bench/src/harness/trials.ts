@@ -33,7 +33,7 @@ export interface TrialPace {
 }
 
 /** Pace without a number of rounds that was asked for: cases that vary little need few. */
-export const steadyRounds = 3;
+const steadyRounds = 3;
 const aimMs = 180_000;
 
 /** The pace of a suite of some minutes at most; `asked`: the rounds that each case is to have. */

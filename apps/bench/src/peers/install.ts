@@ -72,7 +72,7 @@ export function buildWasmBaseline(): Made {
 }
 
 /** How peers/loops.c is compiled; without -fno-trapping-math gcc does not vectorise the maximum in `chain`. */
-export const loopFlags: readonly string[] = ['-O3', '-march=native', '-fno-trapping-math', '-pthread'];
+const loopFlags: readonly string[] = ['-O3', '-march=native', '-fno-trapping-math', '-pthread'];
 
 /** The C loops as a native program. */
 export function buildLoops(): Made {

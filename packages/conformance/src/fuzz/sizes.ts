@@ -16,7 +16,7 @@ import { checkGradients, Problem } from './gradients.ts';
 export type Rows = readonly (readonly number[])[];
 
 /** Sizes to run a program at: of one class or several, its ends among them, the first one again at last. */
-export function drawSizes(c: Choices): number[] {
+function drawSizes(c: Choices): number[] {
   const [low, high] = c.pick([
     [8, 31],
     [2, 7],

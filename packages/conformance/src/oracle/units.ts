@@ -27,7 +27,7 @@ export function isDenormal(type: FloatType, x: number): boolean {
 }
 
 /** One unit in the last place at `x`, that of the smallest normal number below. */
-export function unitAt(type: FloatType, x: number): number {
+function unitAt(type: FloatType, x: number): number {
   const { digits, least, most } = formats[type];
   const size = Math.abs(x);
   if (!(size >= 2 ** least)) return 2 ** (least - digits + 1);
@@ -60,9 +60,11 @@ export interface Range {
 }
 
 const neighbours = 6;
+/** Draws of each kind: anywhere, near 1, and in the range. */
+const draws = 1000;
 
 /** Some thousands of numbers of the format: all exponents and signs, the range densely, places closely, zeros, infinities and NaN. */
-export function samples(type: FloatType, { from, to, places = [] }: Range, seed: number, count = 1000): number[] {
+export function samples(type: FloatType, { from, to, places = [] }: Range, seed: number): number[] {
   const random = makeRandom(seed);
   const { digits, least, most } = formats[type];
   const out = [0, -0, 1, -1, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN];
@@ -76,7 +78,7 @@ export function samples(type: FloatType, { from, to, places = [] }: Range, seed:
     const half = Math.trunc(exponent / 2);
     return sign() * (1 + random()) * 2 ** half * 2 ** (exponent - half);
   };
-  for (let i = 0; i < count; i++) {
+  for (let i = 0; i < draws; i++) {
     out.push(anywhere(least - digits + 1, most), anywhere(-30, 10), from + (to - from) * random());
   }
   for (const place of [1, ...places]) {

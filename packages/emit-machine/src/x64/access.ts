@@ -6,7 +6,7 @@ import type { Context, Access } from '../form/machine.ts';
 import { type DType, isFloat, kindOf, smallBits, widthOf } from '../target.ts';
 
 /** Parts of four bytes a lane to bytes in memory: the lowest of each lane. */
-export function storeBytes(ctx: Context, to: Memory, parts: readonly Reg[], lanes: number, bytes: 1 | 2): void {
+function storeBytes(ctx: Context, to: Memory, parts: readonly Reg[], lanes: number, bytes: 1 | 2): void {
   const { b, target } = ctx;
   const used = usedBytes(ctx, lanes, 4);
   const perPart = used / 4;

@@ -68,7 +68,7 @@ export function part(x: Node, axis: number, from: number, count: number): Node {
 }
 
 /** [...lead, G, L, S] as [...lead, S, G, L], and the same for what broadcasts with it. */
-export function toKeysFirst(x: Node): Node {
+function toKeysFirst(x: Node): Node {
   const rank = x.shape.length;
   return p.permute(x, [...range(0, rank - 3), rank - 1, rank - 3, rank - 2]);
 }

@@ -279,7 +279,7 @@ export interface RotaryOptions {
  *
  * @param x queries or keys, shape [..., positions, width]
  * @param options positions, offset (0), base (10000), style ('interleaved'; 'half' as in GPT-NeoX and Llama), dims (the whole width)
- * @returns the shape of x
+ * @returns the shape of x, of the dtype of the input; integers become float32
  * @throws ArgumentError for an odd number of dims; ShapeError for positions that do not fit
  *
  * @example

@@ -147,7 +147,7 @@ function convolution(op: string, rank: number, x: Tensor, kernel: Tensor, option
  * @param x shape [N, C, L], or [N, L, C] with layout 'nhwc'
  * @param kernel shape [O, C / groups, k]
  * @param options bias, stride, padding, paddingMode, dilation, groups, layout
- * @returns shape [N, O, floor((L + padding - dilation (k - 1) - 1) / stride) + 1]
+ * @returns shape [N, O, floor((L + padding - dilation (k - 1) - 1) / stride) + 1], of the common dtype, which is not bool
  * @throws ShapeError where channels, groups or sizes do not fit
  *
  * @example
@@ -163,7 +163,7 @@ export function conv1d(x: Tensor, kernel: Tensor, options: ConvOptions = {}): Te
  * @param x shape [N, C, H, W], or [N, H, W, C] with layout 'nhwc'
  * @param kernel shape [O, C / groups, kh, kw]
  * @param options bias, stride, padding (numbers, pairs, 'same' or 'valid'), paddingMode ('zeros'), dilation, groups, layout
- * @returns shape [N, O, H', W'] or [N, H', W', O]
+ * @returns shape [N, O, H', W'] or [N, H', W', O], of the common dtype, which is not bool
  * @throws ShapeError where channels, groups or sizes do not fit
  *
  * @example
@@ -179,7 +179,7 @@ export function conv2d(x: Tensor, kernel: Tensor, options: ConvOptions = {}): Te
  * @param x shape [N, C, D, H, W], or [N, D, H, W, C] with layout 'nhwc'
  * @param kernel shape [O, C / groups, kd, kh, kw]
  * @param options bias, stride, padding (numbers, triples, 'same' or 'valid'), paddingMode ('zeros'), dilation, groups, layout
- * @returns shape [N, O, D', H', W'] or [N, D', H', W', O]
+ * @returns shape [N, O, D', H', W'] or [N, D', H', W', O], of the common dtype, which is not bool
  * @throws ShapeError where channels, groups or sizes do not fit
  *
  * @example
@@ -195,7 +195,7 @@ export function conv3d(x: Tensor, kernel: Tensor, options: ConvOptions = {}): Te
  * @param x shape [N, C, H, W], or [N, H, W, C] with layout 'nhwc'
  * @param kernel shape [C * m, 1, kh, kw]: m results per channel
  * @param options bias, stride, padding, paddingMode, dilation, layout
- * @returns shape [N, C * m, H', W'] or [N, H', W', C * m]
+ * @returns shape [N, C * m, H', W'] or [N, H', W', C * m], of the common dtype, which is not bool
  * @throws ShapeError where channels or sizes do not fit
  *
  * @example
@@ -369,7 +369,7 @@ function transposed(op: string, rank: number, x: Tensor, kernel: Tensor, options
  * @param x shape [N, C, L], or [N, L, C] with layout 'nhwc'
  * @param kernel shape [C, O / groups, k]
  * @param options bias, stride, padding, outputPadding, dilation, groups, layout
- * @returns shape [N, O, (L - 1) stride - 2 padding + dilation (k - 1) + outputPadding + 1]
+ * @returns shape [N, O, (L - 1) stride - 2 padding + dilation (k - 1) + outputPadding + 1], of the common dtype, which is not bool
  * @throws ShapeError where channels or groups do not fit; ArgumentError for paddings out of range
  *
  * @example
@@ -385,7 +385,7 @@ export function convTranspose1d(x: Tensor, kernel: Tensor, options: ConvTranspos
  * @param x shape [N, C, H, W], or [N, H, W, C] with layout 'nhwc'
  * @param kernel shape [C, O / groups, kh, kw]
  * @param options bias, stride, padding, outputPadding, dilation, groups, layout
- * @returns shape [N, O, H', W'] or [N, H', W', O], sizes as in convTranspose1d
+ * @returns shape [N, O, H', W'] or [N, H', W', O], sizes as in convTranspose1d, of the common dtype, which is not bool
  * @throws ShapeError where channels or groups do not fit; ArgumentError for paddings out of range
  *
  * @example
@@ -401,7 +401,7 @@ export function convTranspose2d(x: Tensor, kernel: Tensor, options: ConvTranspos
  * @param x shape [N, C, D, H, W], or [N, D, H, W, C] with layout 'nhwc'
  * @param kernel shape [C, O / groups, kd, kh, kw]
  * @param options bias, stride, padding, outputPadding, dilation, groups, layout
- * @returns shape [N, O, D', H', W'] or [N, D', H', W', O], sizes as in convTranspose1d
+ * @returns shape [N, O, D', H', W'] or [N, D', H', W', O], sizes as in convTranspose1d, of the common dtype, which is not bool
  * @throws ShapeError where channels or groups do not fit; ArgumentError for paddings out of range
  *
  * @example

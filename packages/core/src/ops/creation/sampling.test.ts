@@ -169,6 +169,13 @@ describe('logits left out', () => {
     expect(await kept(1)).toEqual([true, true, true, true, true]);
     expect(await values(pg.topPLogits(pg.tensor([none, 0]), 0.5))).toEqual([none, 0]);
     expect(await values(pg.topPLogits(pg.tensor([Number.NaN, 0]), 0.5))).toEqual([Number.NaN, 0]);
+    const columns = pg.tensor([
+      [0.1, 0.7],
+      [0.9, 0.3],
+    ]);
+    expect(await values(pg.topPLogits(pg.log(columns), 0.5, { axis: 0 }).exp())).toEqual(
+      [0, 0.7, 0.9, 0].map(Math.fround),
+    );
   });
 
   it('gradients go to those that are kept', async () => {

@@ -236,7 +236,7 @@ export function topKLogits(logits: TensorLike, k: number, options: number | TopL
  * @param logits shape [..., n] or with the axis elsewhere; a line with NaN or Infinity stays as it is
  * @param mass p, a number from 0 to 1
  * @param options an axis, or axis (-1)
- * @returns the shape of the logits
+ * @returns the shape of the logits, of the dtype of the input; integers become float32
  * @throws ArgumentError for a p out of range
  *
  * @example

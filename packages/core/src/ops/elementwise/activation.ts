@@ -100,6 +100,8 @@ export function relu(x: TensorLike): Tensor {
 /**
  * x limited to 0 .. 6. Source: PyTorch `relu6`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * relu6(tensor([-1, 3, 9])); // [0, 3, 6]
  */
@@ -111,6 +113,8 @@ export function relu6(x: TensorLike): Tensor {
  * x above zero, slope * x below. Source: PyTorch `leaky_relu`.
  *
  * @param options slope below zero, 0.01
+ * @returns of the shape of x; integers become float32
+ * @throws ArgumentError for other options, and for values that are no numbers
  *
  * @example
  * leakyRelu(tensor([-1, 2]), { slope: 0.1 }); // [-0.1, 2]
@@ -124,6 +128,7 @@ export function leakyRelu(x: TensorLike, options: { readonly slope?: number } = 
  * x above zero, weight * x below, with a learned weight. Source: PyTorch `prelu`.
  *
  * @param weight one number, or one per channel, [C] for x of shape [N, C, ...]; other tensors broadcast with x
+ * @returns of the dtype of the input; integers become float32
  *
  * @example
  * prelu(tensor([-2, 2]), tensor([0.25])); // [-0.5, 2]
@@ -142,6 +147,8 @@ export function prelu(x: TensorLike, weight: TensorLike): Tensor {
 /**
  * A sigmoid of three lines: x / 6 + 1 / 2, limited to 0 .. 1. Source: PyTorch `hardsigmoid`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * hardSigmoid(tensor([-3, 0, 3])); // [0, 0.5, 1]
  */
@@ -153,6 +160,8 @@ export function hardSigmoid(x: TensorLike): Tensor {
  * x limited to low .. high. Source: PyTorch `hardtanh`.
  *
  * @param options low -1, high 1
+ * @returns of the shape of x; integers become float32
+ * @throws ArgumentError for other options, and for values that are no numbers
  *
  * @example
  * hardTanh(tensor([-5, 0.5])); // [-1, 0.5]
@@ -166,6 +175,7 @@ export function hardTanh(x: TensorLike, options: { readonly low?: number; readon
  * x moved towards zero by lambda, zero within it. Source: PyTorch `softshrink`.
  *
  * @param options lambda, 0.5
+ * @returns of the shape of x; integers become float32
  * @throws ArgumentError where lambda is negative
  *
  * @example
@@ -185,6 +195,8 @@ export function softShrink(x: TensorLike, options: { readonly lambda?: number } 
  * x outside -lambda .. lambda, zero within; nothing is within a negative lambda. Source: PyTorch `hardshrink`.
  *
  * @param options lambda, 0.5
+ * @returns of the shape of x; integers become float32
+ * @throws ArgumentError for other options, and for values that are no numbers
  *
  * @example
  * hardShrink(tensor([-1, 0.2, 1])); // [-1, 0, 1]
@@ -198,6 +210,8 @@ export function hardShrink(x: TensorLike, options: { readonly lambda?: number } 
  * x above the threshold, `value` elsewhere. Source: PyTorch `threshold`.
  *
  * @param options threshold and value, both needed
+ * @returns of the shape of x; integers become float32
+ * @throws ArgumentError for other options, and for values that are no numbers
  *
  * @example
  * threshold(tensor([1, 3]), { threshold: 2, value: -1 }); // [-1, 3]
@@ -212,6 +226,8 @@ export function threshold(x: TensorLike, options: { readonly threshold: number; 
 /**
  * x * hardSigmoid(x). Source: PyTorch `hardswish`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * hardSwish(tensor([-3, 3])); // [0, 3]
  */
@@ -223,6 +239,8 @@ export function hardSwish(x: TensorLike): Tensor {
  * x above zero, alpha * (exp(x) - 1) below. Source: PyTorch `elu`.
  *
  * @param options alpha, 1
+ * @returns of the shape of x; integers become float32
+ * @throws ArgumentError for other options, and for values that are no numbers
  *
  * @example
  * elu(tensor([0, 2])); // [0, 2]
@@ -238,6 +256,8 @@ export function elu(x: TensorLike, options: { readonly alpha?: number } = {}): T
 /**
  * The self-normalising exponential unit: 1.0507 * elu(x, 1.6733). Source: PyTorch `selu`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * selu(tensor([0])); // [0]
  */
@@ -252,6 +272,8 @@ export function selu(x: TensorLike): Tensor {
  * max(0, x) + min(0, alpha * (exp(x / alpha) - 1)). Source: PyTorch `celu`.
  *
  * @param options alpha, 1
+ * @returns of the shape of x; integers become float32
+ * @throws ArgumentError for other options, and for values that are no numbers
  *
  * @example
  * celu(tensor([0, 2])); // [0, 2]
@@ -267,6 +289,8 @@ export function celu(x: TensorLike, options: { readonly alpha?: number } = {}): 
 
 /**
  * 1 / (1 + exp(-x)), in 0 .. 1. Source: PyTorch `sigmoid`.
+ *
+ * @returns of the shape of x; integers become float32
  *
  * @example
  * sigmoid(tensor([0])); // [0.5]
@@ -285,6 +309,8 @@ function logistic(t: Tensor): Tensor {
 /**
  * log(sigmoid(x)), without underflow. Source: PyTorch `logsigmoid`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * logSigmoid(tensor([0])); // [-0.6931472]
  */
@@ -294,6 +320,8 @@ export function logSigmoid(x: TensorLike): Tensor {
 
 /**
  * x - tanh(x). Source: PyTorch `tanhshrink`.
+ *
+ * @returns of the shape of x; integers become float32
  *
  * @example
  * tanhShrink(tensor([0])); // [0]
@@ -306,6 +334,8 @@ export function tanhShrink(x: TensorLike): Tensor {
  * log(1 + exp(beta x)) / beta, without overflow. Source: PyTorch `softplus`.
  *
  * @param options beta, 1
+ * @returns of the shape of x; integers become float32
+ * @throws ArgumentError for other options, and for values that are no numbers
  *
  * @example
  * softplus(tensor([0])); // [0.6931472]
@@ -325,6 +355,8 @@ export function softplus(x: TensorLike, options: { readonly beta?: number } = {}
 /**
  * x / (1 + |x|). Source: PyTorch `softsign`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * softsign(tensor([1])); // [0.5]
  */
@@ -342,6 +374,7 @@ export function softsign(x: TensorLike): Tensor {
  * x times the normal distribution function of x. Source: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
  *
  * @param options approximate: 'none' (with erf, default) or 'tanh'
+ * @returns of the shape of x; integers become float32
  * @throws ArgumentError for another approximation
  *
  * @example
@@ -366,6 +399,8 @@ export function gelu(x: TensorLike, options: { readonly approximate?: 'none' | '
 /**
  * x * sigmoid(x), also called swish. Source: PyTorch `silu`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * silu(tensor([0, 1])); // [0, 0.7310586]
  */
@@ -375,6 +410,8 @@ export function silu(x: TensorLike): Tensor {
 
 /**
  * x * tanh(softplus(x)). Source: PyTorch `mish`.
+ *
+ * @returns of the shape of x; integers become float32
  *
  * @example
  * mish(tensor([0])); // [0]
@@ -388,7 +425,7 @@ export function mish(x: TensorLike): Tensor {
  * The first half of an axis times the sigmoid of the second. Source: PyTorch `glu`.
  *
  * @param options an axis, or { axis }; -1
- * @returns the shape of x with the axis half as long
+ * @returns of the shape of x with the axis half as long, of the dtype of the input; integers become float32
  * @throws ShapeError unless the size of the axis is even
  *
  * @example
@@ -430,6 +467,7 @@ export function glu(x: Tensor, options: number | { readonly axis?: number } = {}
  * PyTorch `dropout`.
  *
  * @param options p: probability of 0 (0.5); training (true); key
+ * @returns of the dtype of the input; integers become float32
  * @throws ArgumentError for a probability outside 0 to 1
  *
  * @example

@@ -36,6 +36,8 @@ export function add(a: TensorLike, b: TensorLike): Tensor {
 /**
  * a - b. Source: Array API `subtract`. Unsigned integers wrap.
  *
+ * @returns the broadcast shape, the common dtype
+ *
  * @example
  * sub(tensor([5, 7]), tensor([1, 2])); // [4, 5]
  */
@@ -46,6 +48,8 @@ export function sub(a: TensorLike, b: TensorLike): Tensor {
 /**
  * a * b. Source: Array API `multiply`.
  *
+ * @returns the broadcast shape, the common dtype
+ *
  * @example
  * mul(tensor([1, 2]), tensor([[3], [4]])); // [[3, 6], [4, 8]]
  */
@@ -55,6 +59,8 @@ export function mul(a: TensorLike, b: TensorLike): Tensor {
 
 /**
  * a / b, as a floating-point number: integers become float32. Source: Array API `divide`.
+ *
+ * @returns the broadcast shape, the common dtype
  *
  * @example
  * div(tensor([1, 2]), 4); // [0.25, 0.5]
@@ -134,6 +140,8 @@ export function fmod(a: TensorLike, b: TensorLike): Tensor {
  * An exponent given as the number 0, 1, 2, 3, -1, 0.5 or -0.5 becomes a product, a root or a reciprocal. Integers are
  * multiplied and wrap; negative exponents of integers give 0 (or the base's sign for 1 and -1).
  *
+ * @returns the broadcast shape, the common dtype
+ *
  * @example
  * pow(tensor([1, 2, 3]), 2); // [1, 4, 9]
  */
@@ -198,6 +206,8 @@ function integerPow(x: Tensor, y: Tensor): Tensor {
 /**
  * -x. Source: Array API `negative`. A separate operation, not 0 - x: the sign of zero changes.
  *
+ * @returns of the shape and dtype of x
+ *
  * @example
  * neg(tensor([1, -2])); // [-1, 2]
  */
@@ -207,6 +217,8 @@ export function neg(x: TensorLike): Tensor {
 
 /**
  * 1 / x. Integers become float32. Source: Array API `reciprocal`.
+ *
+ * @returns of the shape of x
  *
  * @example
  * reciprocal(tensor([2, 4])); // [0.5, 0.25]
@@ -218,6 +230,8 @@ export function reciprocal(x: TensorLike): Tensor {
 /**
  * The magnitude of x. Source: Array API `abs`. The gradient at 0 is 0.
  *
+ * @returns of the shape and dtype of x
+ *
  * @example
  * abs(tensor([-3, 3])); // [3, 3]
  */
@@ -227,6 +241,8 @@ export function abs(x: TensorLike): Tensor {
 
 /**
  * -1, 0 or 1; NaN for NaN. Source: Array API `sign`. The gradient is 0.
+ *
+ * @returns of the shape and dtype of x
  *
  * @example
  * sign(tensor([-3, 0, 2])); // [-1, 0, 1]
@@ -250,6 +266,8 @@ export function square(x: TensorLike): Tensor {
 /**
  * The larger of a and b; NaN if either is NaN. Source: Array API `maximum`. Equals share the gradient.
  *
+ * @returns the broadcast shape, the common dtype
+ *
  * @example
  * maximum(tensor([1, 5]), 3); // [3, 5]
  */
@@ -259,6 +277,8 @@ export function maximum(a: TensorLike, b: TensorLike): Tensor {
 
 /**
  * The smaller of a and b; NaN if either is NaN. Source: Array API `minimum`. Equals share the gradient.
+ *
+ * @returns the broadcast shape, the common dtype
  *
  * @example
  * minimum(tensor([1, 5]), 3); // [1, 3]
@@ -417,6 +437,8 @@ function together(a: TensorLike, b: TensorLike, c: TensorLike): [Node, Node, Nod
  * input + value * a * b. Source: PyTorch `torch.addcmul`.
  *
  * @param options value (1); all operands broadcast
+ * @returns the broadcast shape, the common dtype
+ * @throws ArgumentError for other options
  *
  * @example
  * addcmul(tensor([1]), tensor([2]), tensor([3]), { value: 10 }); // [61]
@@ -441,6 +463,8 @@ export function addcmul(
  * input + value * a / b. Source: PyTorch `torch.addcdiv`.
  *
  * @param options value (1); all operands broadcast
+ * @returns the broadcast shape, the common dtype of floats
+ * @throws DTypeError for integers, ArgumentError for other options
  *
  * @example
  * addcdiv(tensor([1]), tensor([6]), tensor([3]), { value: 10 }); // [21]

@@ -66,6 +66,8 @@ function same(a: TensorLike, b: TensorLike): Node {
 /**
  * a == b, element by element; false for NaN. Source: Array API `equal`.
  *
+ * @returns bool, of the broadcast shape
+ *
  * @example
  * equal(tensor([1, 2]), 2); // [false, true]
  */
@@ -76,6 +78,8 @@ export function equal(a: TensorLike, b: TensorLike): Tensor {
 
 /**
  * a != b, element by element; true for NaN. Source: Array API `not_equal`.
+ *
+ * @returns bool, of the broadcast shape
  *
  * @example
  * notEqual(tensor([1, 2]), 2); // [true, false]
@@ -88,6 +92,8 @@ export function notEqual(a: TensorLike, b: TensorLike): Tensor {
 /**
  * a < b. Source: Array API `less`.
  *
+ * @returns bool, of the broadcast shape
+ *
  * @example
  * less(tensor([1, 2]), 2); // [true, false]
  */
@@ -97,6 +103,8 @@ export function less(a: TensorLike, b: TensorLike): Tensor {
 
 /**
  * a <= b. Source: Array API `less_equal`.
+ *
+ * @returns bool, of the broadcast shape
  *
  * @example
  * lessEqual(tensor([1, 3]), 2); // [true, false]
@@ -108,6 +116,8 @@ export function lessEqual(a: TensorLike, b: TensorLike): Tensor {
 /**
  * a > b. Source: Array API `greater`.
  *
+ * @returns bool, of the broadcast shape
+ *
  * @example
  * greater(tensor([1, 3]), 2); // [false, true]
  */
@@ -118,6 +128,8 @@ export function greater(a: TensorLike, b: TensorLike): Tensor {
 /**
  * a >= b. Source: Array API `greater_equal`.
  *
+ * @returns bool, of the broadcast shape
+ *
  * @example
  * greaterEqual(tensor([1, 2]), 2); // [false, true]
  */
@@ -127,6 +139,8 @@ export function greaterEqual(a: TensorLike, b: TensorLike): Tensor {
 
 /**
  * True where both are (a number counts as true unless it is 0). Source: Array API `logical_and`.
+ *
+ * @returns bool, of the broadcast shape
  *
  * @example
  * logicalAnd(tensor([true, true]), tensor([true, false])); // [true, false]
@@ -139,6 +153,8 @@ export function logicalAnd(a: TensorLike, b: TensorLike): Tensor {
 /**
  * True where at least one is. Source: Array API `logical_or`.
  *
+ * @returns bool, of the broadcast shape
+ *
  * @example
  * logicalOr(tensor([false, true]), tensor([false, false])); // [false, true]
  */
@@ -150,6 +166,8 @@ export function logicalOr(a: TensorLike, b: TensorLike): Tensor {
 /**
  * True where exactly one is. Source: Array API `logical_xor`.
  *
+ * @returns bool, of the broadcast shape
+ *
  * @example
  * logicalXor(tensor([true, true]), tensor([true, false])); // [false, true]
  */
@@ -160,6 +178,8 @@ export function logicalXor(a: TensorLike, b: TensorLike): Tensor {
 
 /**
  * True where x is not (is 0). Source: Array API `logical_not`.
+ *
+ * @returns bool, of the shape of x
  *
  * @example
  * logicalNot(tensor([true, false])); // [false, true]
@@ -184,6 +204,8 @@ export function isNaN(x: TensorLike): Tensor {
 
 /**
  * True where x is infinite. Source: Array API `isinf`.
+ *
+ * @returns bool, of the shape of x
  *
  * @example
  * isInf(tensor([1, -Infinity])); // [false, true]
@@ -220,6 +242,7 @@ function integerDistance(x: Node, y: Node): Node {
  * True where |a - b| <= atol + rtol * |b|, or both are the same infinity. Source: NumPy `isclose`.
  *
  * @param options rtol 1e-5, atol 1e-8, equalNaN false
+ * @returns bool, of the broadcast shape
  *
  * @example
  * isClose(tensor([1, 2]), tensor([1, 2.1])); // [true, false]
@@ -278,6 +301,9 @@ export function nanToNum(
 /**
  * Bits set in both. Source: Array API `bitwise_and`.
  *
+ * @returns the broadcast shape, the common dtype
+ * @throws DTypeError unless operands are integers or bool
+ *
  * @example
  * bitwiseAnd(tensor([6], { dtype: 'int32' }), 3); // [2]
  */
@@ -287,6 +313,9 @@ export function bitwiseAnd(a: TensorLike, b: TensorLike): Tensor {
 
 /**
  * Bits set in either. Source: Array API `bitwise_or`.
+ *
+ * @returns the broadcast shape, the common dtype
+ * @throws DTypeError unless operands are integers or bool
  *
  * @example
  * bitwiseOr(tensor([6], { dtype: 'int32' }), 3); // [7]
@@ -298,6 +327,9 @@ export function bitwiseOr(a: TensorLike, b: TensorLike): Tensor {
 /**
  * Bits set in exactly one. Source: Array API `bitwise_xor`.
  *
+ * @returns the broadcast shape, the common dtype
+ * @throws DTypeError unless operands are integers or bool
+ *
  * @example
  * bitwiseXor(tensor([6], { dtype: 'int32' }), 3); // [5]
  */
@@ -307,6 +339,9 @@ export function bitwiseXor(a: TensorLike, b: TensorLike): Tensor {
 
 /**
  * Bits moved b places up, zeros from below; b is 0 .. bits - 1. Source: Array API `bitwise_left_shift`.
+ *
+ * @returns the broadcast shape, the common dtype
+ * @throws DTypeError unless operands are integers
  *
  * @example
  * leftShift(tensor([1], { dtype: 'int32' }), 4); // [16]
@@ -318,6 +353,9 @@ export function leftShift(a: TensorLike, b: TensorLike): Tensor {
 /**
  * Bits moved b places down: copies of the sign come in for signed integers, zeros for unsigned ones. Source: Array API `bitwise_right_shift`.
  *
+ * @returns the broadcast shape, the common dtype
+ * @throws DTypeError unless operands are integers
+ *
  * @example
  * rightShift(tensor([-8], { dtype: 'int32' }), 1); // [-4]
  */
@@ -327,6 +365,9 @@ export function rightShift(a: TensorLike, b: TensorLike): Tensor {
 
 /**
  * Every bit inverted. Source: Array API `bitwise_invert`.
+ *
+ * @returns of the shape and dtype of x
+ * @throws DTypeError unless operands are integers or bool
  *
  * @example
  * bitwiseNot(tensor([0], { dtype: 'int32' })); // [-1]

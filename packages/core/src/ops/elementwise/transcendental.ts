@@ -33,6 +33,8 @@ import { floatBinaryOp, floatUnaryOp, inFloat32, where } from './recording.ts';
 /**
  * The square root; NaN below zero. Source: Array API `sqrt`. The gradient at 0 is infinite.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * sqrt(tensor([4, 9])); // [2, 3]
  */
@@ -43,6 +45,8 @@ export function sqrt(x: TensorLike): Tensor {
 /**
  * 1 / sqrt(x). Source: PyTorch `torch.rsqrt`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * rsqrt(tensor([4])); // [0.5]
  */
@@ -52,6 +56,8 @@ export function rsqrt(x: TensorLike): Tensor {
 
 /**
  * The cube root, of negative numbers too. The gradient at 0 is infinite. Source: C `cbrt`.
+ *
+ * @returns of the shape of x; integers become float32
  *
  * @example
  * cbrt(tensor([8, -27])); // [2, -3]
@@ -87,6 +93,8 @@ function cbrtSlope(x: Tensor, y: Tensor): Tensor {
 /**
  * e to the power x. Source: Array API `exp`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * exp(tensor([0, 1])); // [1, 2.7182817]
  */
@@ -96,6 +104,8 @@ export function exp(x: TensorLike): Tensor {
 
 /**
  * 2 to the power x. Source: C `exp2`.
+ *
+ * @returns of the shape of x; integers become float32
  *
  * @example
  * exp2(tensor([3])); // [8]
@@ -107,6 +117,8 @@ export function exp2(x: TensorLike): Tensor {
 /**
  * exp(x) - 1, accurate near zero. Source: Array API `expm1`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * expm1(tensor([0])); // [0]
  */
@@ -116,6 +128,8 @@ export function expm1(x: TensorLike): Tensor {
 
 /**
  * The natural logarithm. Source: Array API `log`.
+ *
+ * @returns of the shape of x; integers become float32
  *
  * @example
  * log(tensor([1])); // [0]
@@ -127,6 +141,8 @@ export function log(x: TensorLike): Tensor {
 /**
  * The logarithm to base 2. Source: Array API `log2`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * log2(tensor([8])); // [3]
  */
@@ -137,6 +153,8 @@ export function log2(x: TensorLike): Tensor {
 /**
  * log(1 + x), accurate near zero. Source: Array API `log1p`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * log1p(tensor([0])); // [0]
  */
@@ -146,6 +164,8 @@ export function log1p(x: TensorLike): Tensor {
 
 /**
  * The logarithm to base 10. Source: Array API `log10`.
+ *
+ * @returns of the shape of x; integers become float32
  *
  * @example
  * log10(tensor([100])); // [2]
@@ -196,6 +216,8 @@ export function xlogy(a: TensorLike, b: TensorLike): Tensor {
 /**
  * The sine. Source: Array API `sin`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * sin(tensor([0])); // [0]
  */
@@ -205,6 +227,8 @@ export function sin(x: TensorLike): Tensor {
 
 /**
  * The cosine. Source: Array API `cos`.
+ *
+ * @returns of the shape of x; integers become float32
  *
  * @example
  * cos(tensor([0])); // [1]
@@ -216,6 +240,8 @@ export function cos(x: TensorLike): Tensor {
 /**
  * The tangent. Source: Array API `tan`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * tan(tensor([0])); // [0]
  */
@@ -225,6 +251,8 @@ export function tan(x: TensorLike): Tensor {
 
 /**
  * The arc sine, in -pi/2 .. pi/2. Source: Array API `asin`.
+ *
+ * @returns of the shape of x; integers become float32
  *
  * @example
  * asin(tensor([1])); // [1.5707964]
@@ -236,6 +264,8 @@ export function asin(x: TensorLike): Tensor {
 /**
  * The arc cosine, in 0 .. pi. Source: Array API `acos`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * acos(tensor([1])); // [0]
  */
@@ -245,6 +275,8 @@ export function acos(x: TensorLike): Tensor {
 
 /**
  * The arc tangent, in -pi/2 .. pi/2. Source: Array API `atan`.
+ *
+ * @returns of the shape of x; integers become float32
  *
  * @example
  * atan(tensor([0])); // [0]
@@ -256,6 +288,8 @@ export function atan(x: TensorLike): Tensor {
 /**
  * The hyperbolic sine. Source: Array API `sinh`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * sinh(tensor([0])); // [0]
  */
@@ -265,6 +299,8 @@ export function sinh(x: TensorLike): Tensor {
 
 /**
  * The hyperbolic cosine. Source: Array API `cosh`.
+ *
+ * @returns of the shape of x; integers become float32
  *
  * @example
  * cosh(tensor([0])); // [1]
@@ -276,6 +312,8 @@ export function cosh(x: TensorLike): Tensor {
 /**
  * The hyperbolic tangent; 1 and -1 for large arguments. Source: Array API `tanh`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * tanh(tensor([0])); // [0]
  */
@@ -285,6 +323,8 @@ export function tanh(x: TensorLike): Tensor {
 
 /**
  * The error function 2 / sqrt(pi) * integral of exp(-t^2) from 0 to x. Source: C `erf`.
+ *
+ * @returns of the shape of x; integers become float32
  *
  * @example
  * erf(tensor([0])); // [0]
@@ -296,6 +336,8 @@ export function erf(x: TensorLike): Tensor {
 /**
  * The angle of the point (x, y) = (b, a), in -pi .. pi. Source: Array API `atan2`.
  *
+ * @returns the broadcast shape, the common dtype; integers become float32
+ *
  * @example
  * atan2(tensor([1]), tensor([1])); // [0.7853982]
  */
@@ -305,6 +347,8 @@ export function atan2(a: TensorLike, b: TensorLike): Tensor {
 
 /**
  * The inverse hyperbolic sine. Source: Array API `asinh`.
+ *
+ * @returns of the shape of x; integers become float32
  *
  * @example
  * asinh(tensor([0])); // [0]
@@ -333,6 +377,8 @@ export function asinh(x: TensorLike): Tensor {
 /**
  * The inverse hyperbolic cosine, of x >= 1. The gradient at 1 is infinite. Source: Array API `acosh`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * acosh(tensor([1])); // [0]
  */
@@ -354,6 +400,8 @@ export function acosh(x: TensorLike): Tensor {
 
 /**
  * The inverse hyperbolic tangent, of x in -1 .. 1. Source: Array API `atanh`.
+ *
+ * @returns of the shape of x; integers become float32
  *
  * @example
  * atanh(tensor([0])); // [0]
@@ -382,6 +430,8 @@ function atanhSlope(x: Tensor): Tensor {
 
 /**
  * sin(pi x) / (pi x), and 1 at 0. Source: NumPy `sinc`.
+ *
+ * @returns of the shape of x; integers become float32
  *
  * @example
  * sinc(tensor([0])); // [1]

@@ -69,7 +69,7 @@ const around = (widths: readonly number[]): number[] => [0, 0, ...widths];
  * @param x shape [N, C, H, W] or [C, H, W]
  * @param kernelSize height and width of a patch
  * @param options stride (1), padding (0), dilation (1)
- * @returns shape [N, C * kh * kw, L], L patches in row-major order; without N as x
+ * @returns shape [N, C * kh * kw, L], L patches in row-major order; without N as x; of the dtype of the input
  * @throws ShapeError where the patch is larger than the padded image
  *
  * @example
@@ -100,7 +100,7 @@ export function unfold(x: Tensor, kernelSize: PerAxis, options: PatchOptions = {
  * @param outputSize height and width of the images
  * @param kernelSize height and width of a patch
  * @param options stride (1), padding (0), dilation (1), as of unfold
- * @returns shape [N, C, H, W]; without N as x
+ * @returns shape [N, C, H, W]; without N as x; of the dtype of the input
  * @throws ShapeError where the columns are not what unfold makes of such images
  *
  * @example
@@ -155,6 +155,7 @@ function imageAxes(op: string, x: Node): { lead: number[]; c: number; h: number;
  * Super-Resolution Using an Efficient Sub-Pixel Convolutional Neural Network" (2016); PyTorch `pixel_shuffle`.
  *
  * @param factor r
+ * @returns of the dtype of the input
  * @throws ShapeError unless r^2 divides the number of channels
  *
  * @example
@@ -182,6 +183,7 @@ export function pixelShuffle(x: Tensor, factor: number): Tensor {
  * Pixels as channels: [..., C, H r, W r] to [..., C r^2, H, W], the reverse of pixelShuffle. Source: PyTorch `pixel_unshuffle`.
  *
  * @param factor r
+ * @returns of the dtype of the input
  * @throws ShapeError unless r divides height and width
  *
  * @example

@@ -294,7 +294,8 @@ function readSettings(op: string, options: GridSampleOptions, rank: number): Set
  * @param x shape [N, C, H, W] or [N, C, D, H, W], or with the channels last and layout 'nhwc'
  * @param grid positions (x, y) or (x, y, z) from -1 to 1, shape [N, H', W', 2] or [N, D', H', W', 3]
  * @param options mode ('bilinear'), paddingMode ('zeros'), alignCorners (false), layout
- * @returns shape [N, C, H', W'] or [N, H', W', C]; gradients flow to image and grid, but none to the grid in mode 'nearest'
+ * @returns shape [N, C, H', W'] or [N, H', W', C]; gradients flow to image and grid, but none to the grid in mode 'nearest',
+ *   of the dtype of the input; integers become float32
  * @throws ShapeError where image and grid do not fit
  *
  * @example
@@ -366,7 +367,7 @@ export function gridSample(x: Tensor, grid: Tensor, options: GridSampleOptions =
  * @param theta maps from (x, y, 1) to (x, y), shape [N, 2, 3], or for three spatial axes [N, 3, 4]
  * @param size shape of the result of gridSample: [N, C, H, W] or [N, C, D, H, W], with the channels last for layout 'nhwc'
  * @param options alignCorners (false) as in gridSample; layout
- * @returns shape [N, H, W, 2] or [N, D, H, W, 3]
+ * @returns shape [N, H, W, 2] or [N, D, H, W, 3], of the dtype of the input; integers become float32
  * @throws ShapeError where theta and size do not fit
  *
  * @example

@@ -33,7 +33,7 @@ export interface LossOptions {
  *
  * @param target of the shape of the prediction
  * @param options reduction: 'mean' (default), 'sum' or 'none'
- * @returns one number, or the losses of the elements
+ * @returns one number, or the losses of the elements, of the common dtype; integers become float32
  *
  * @example
  * mseLoss(tensor([1, 2]), tensor([1, 4])); // 2
@@ -50,7 +50,7 @@ export function mseLoss(prediction: Tensor, target: Tensor, options: LossOptions
  *
  * @param target of the shape of the prediction
  * @param options reduction: 'mean' (default), 'sum' or 'none'
- * @returns one number, or the losses of the elements
+ * @returns one number, or the losses of the elements, of the common dtype; integers become float32
  *
  * @example
  * l1Loss(tensor([1, 2]), tensor([1, 4])); // 1
@@ -66,6 +66,7 @@ export function l1Loss(prediction: Tensor, target: Tensor, options: LossOptions 
  * Half the square for differences up to delta, a line beyond. Source: Huber (1964); PyTorch `huber_loss`.
  *
  * @param options delta (1), reduction
+ * @returns of the common dtype; integers become float32
  *
  * @example
  * huberLoss(tensor([0, 0]), tensor([0.5, 3])); // (0.125 + 2.5) / 2
@@ -90,6 +91,7 @@ export function huberLoss(
  * Huber's loss divided by beta. Source: PyTorch `smooth_l1_loss`.
  *
  * @param options beta (1), reduction
+ * @returns of the common dtype; integers become float32
  *
  * @example
  * smoothL1Loss(tensor([0]), tensor([3])); // 2.5
@@ -119,6 +121,7 @@ export function smoothL1Loss(
  * Minus the log likelihood of targets 0 .. 1 under probabilities. Logarithms are cut off at -100. Source: PyTorch `binary_cross_entropy`.
  *
  * @param options weight (broadcasts), reduction
+ * @returns of the common dtype; integers become float32
  *
  * @example
  * binaryCrossEntropy(tensor([0.5]), tensor([1])); // 0.6931472
@@ -140,6 +143,7 @@ export function binaryCrossEntropy(
  * binaryCrossEntropy(sigmoid(x), y) without overflow, also of infinite logits: softplus(x) - x y. Source: PyTorch `binary_cross_entropy_with_logits`.
  *
  * @param options posWeight: factor of positive targets (broadcasts); weight (broadcasts); reduction
+ * @returns of the common dtype; integers become float32
  *
  * @example
  * binaryCrossEntropyWithLogits(tensor([0]), tensor([1])); // 0.6931472
@@ -166,6 +170,7 @@ export function binaryCrossEntropyWithLogits(
  * @param logs log-probabilities
  * @param target probabilities, or log-probabilities with logTarget; broadcasts with the logs
  * @param options logTarget (false), reduction; 'batchMean' divides the sum by the size of the first axis of the logs
+ * @returns of the common dtype; integers become float32
  * @throws ShapeError where shapes do not broadcast
  *
  * @example
@@ -261,6 +266,7 @@ export interface MarginOptions extends LossOptions {
  * @param prediction scores
  * @param target -1 and 1, the shape of the prediction
  * @param options margin (1), reduction
+ * @returns of the common dtype; integers become float32
  * @throws ShapeError where shapes differ
  *
  * @example
@@ -283,6 +289,7 @@ const embeddingEps = 1e-12;
  * @param a, b shape [N, D] or [D]
  * @param target 1 (together) and -1, shape [N] or []
  * @param options margin (0), reduction
+ * @returns of the common dtype; integers become float32
  * @throws ShapeError where shapes do not fit
  *
  * @example

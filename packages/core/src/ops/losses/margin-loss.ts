@@ -32,6 +32,7 @@ import { between, checkClasses, checkNumber, finish, isClass, logitLoss, pair, w
  * @param prediction scores
  * @param target -1 and 1, the shape of the prediction
  * @param options reduction: 'mean' (default), 'sum' or 'none'
+ * @returns of the common dtype; integers become float32
  * @throws ShapeError where shapes differ
  *
  * @example
@@ -51,6 +52,7 @@ export function softMarginLoss(prediction: Tensor, target: Tensor, options: Loss
  * @param distance of each pair, for instance an L1 distance
  * @param target -1 and 1, the shape of the distance
  * @param options margin (1), reduction
+ * @returns of the common dtype; integers become float32
  * @throws ShapeError where shapes differ
  *
  * @example
@@ -100,6 +102,7 @@ export interface PoissonNllOptions extends LossOptions {
  * @param prediction logarithms of rates, or rates with `logInput: false`
  * @param target counts, the shape of the prediction
  * @param options logInput (true), full (false), eps (1e-8), reduction
+ * @returns of the common dtype; integers become float32
  * @throws ShapeError where shapes differ
  *
  * @example
@@ -250,7 +253,7 @@ export function multiLabelMarginLoss(prediction: Tensor, target: Tensor, options
  * @param logits [..., C]
  * @param target 0 and 1, or probabilities, the same shape
  * @param options weight (broadcasts), reduction
- * @returns one number, or the losses of the rows, [...]
+ * @returns one number, or the losses of the rows, [...], of the common dtype; integers become float32
  * @throws ShapeError where shapes differ
  *
  * @example
@@ -287,6 +290,7 @@ export interface FocalOptions extends LossOptions {
  * @param logits scores
  * @param target 0 and 1, the shape of the logits
  * @param options alpha (0.25, null for none), gamma (2), reduction
+ * @returns of the common dtype; integers become float32
  * @throws ShapeError where shapes differ, ArgumentError for negative gamma and alpha out of 0 .. 1
  *
  * @example
@@ -322,7 +326,7 @@ export interface DiceOptions extends LossOptions {
  * @param prediction probabilities, [N, ...]: all axes but the first are summed over
  * @param target 0 and 1, or probabilities, the same shape
  * @param options smooth (1), reduction
- * @returns one number, or the losses [N]
+ * @returns one number, or the losses [N], of the common dtype; integers become float32
  * @throws ShapeError where shapes differ or have no axis, ArgumentError for negative smooth
  *
  * @example

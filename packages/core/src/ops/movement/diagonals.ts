@@ -30,7 +30,7 @@ function onDiagonal(x: Node, offset: number): Node {
  *
  * @param x shape [n] or [m, n]
  * @param options offset (0; positive above the main diagonal)
- * @returns shape [n + |offset|, n + |offset|] for a vector, the diagonal for a matrix
+ * @returns shape [n + |offset|, n + |offset|] for a vector, the diagonal for a matrix, the dtype of x
  * @throws ShapeError for other numbers of axes
  *
  * @example
@@ -57,7 +57,7 @@ export function diag(x: Tensor, options: { readonly offset?: number } = {}): Ten
  *
  * @param x shape [..., n]
  * @param options offset (0; positive above), axis1 -2 and axis2 -1: where the axes of the matrices go, counted in the result
- * @returns one axis more than x; the two of the matrices have size n + |offset|
+ * @returns one axis more than x; the two of the matrices have size n + |offset|; the dtype of x
  * @throws ShapeError for scalars and for axes that are equal or out of range
  *
  * @example
@@ -94,6 +94,7 @@ export function diagEmbed(
  *
  * @param turns number of quarter turns, 1; negative ones go the other way
  * @param axes the two axes of the plane, [0, 1]
+ * @returns the two sizes exchanged by odd turns, the dtype of x
  * @throws ShapeError for axes that are equal or out of range, ArgumentError for parts of a turn
  *
  * @example
@@ -127,6 +128,8 @@ export function rot90(x: Tensor, turns: number = 1, axes: readonly [number, numb
  * The diagonal of the matrices in two axes, as the last axis. Source: NumPy `diagonal`.
  *
  * @param options offset (0; positive above), axis1 -2, axis2 -1
+ * @returns one axis less, the dtype of x
+ * @throws ShapeError for axes that are equal or out of range
  *
  * @example
  * diagonal(tensor([[1, 2], [3, 4]])); // [1, 4]
@@ -145,6 +148,8 @@ export function diagonal(
  * The sum of a matrix's diagonal; of all matrices in the last two axes. Source: Array API `linalg.trace`.
  *
  * @param options offset, 0
+ * @returns two axes less; the dtype of a sum, as of `sum`
+ * @throws ShapeError for fewer than two axes
  *
  * @example
  * trace(tensor([[1, 2], [3, 4]])); // 5
@@ -176,6 +181,8 @@ function triangle(op: string, x: Tensor, diagonal: number, lower: boolean): Tens
  * The lower triangles of the matrices in the last two axes, zeros above. Source: Array API `tril`.
  *
  * @param options diagonal up to which elements stay, 0
+ * @returns the shape and dtype of x
+ * @throws ShapeError for fewer than two axes
  *
  * @example
  * tril(ones([2, 2])); // [[1, 0], [1, 1]]
@@ -189,6 +196,8 @@ export function tril(x: Tensor, options: { readonly diagonal?: number } = {}): T
  * The upper triangles of the matrices in the last two axes, zeros below. Source: Array API `triu`.
  *
  * @param options diagonal from which elements stay, 0
+ * @returns the shape and dtype of x
+ * @throws ShapeError for fewer than two axes
  *
  * @example
  * triu(ones([2, 2])); // [[1, 1], [0, 1]]

@@ -35,7 +35,8 @@ function parts(op: string, tensors: readonly Tensor[]): Node[] {
  * Tensors one after the other along an axis; all other sizes are equal. Source: Array API `concat`.
  *
  * @param axis one axis, or { axis }; 0
- * @throws ShapeError where other sizes differ
+ * @returns the sizes along the axis added up, the common dtype
+ * @throws ShapeError where other sizes differ, DTypeError without a common dtype
  *
  * @example
  * concat([tensor([1, 2]), tensor([3])]); // [1, 2, 3]
@@ -50,7 +51,8 @@ export function concat(tensors: readonly Tensor[], axis?: JoinAxis): Tensor {
  * Tensors of one shape side by side along a new axis. Source: Array API `stack`.
  *
  * @param axis position of the new axis, or { axis }; 0
- * @throws ShapeError where shapes differ
+ * @returns one axis more, the common dtype
+ * @throws ShapeError where shapes differ, DTypeError without a common dtype
  *
  * @example
  * stack([tensor([1, 2]), tensor([3, 4])]); // [[1, 2], [3, 4]]

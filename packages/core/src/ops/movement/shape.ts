@@ -32,6 +32,7 @@ import { indexNode } from '../indexing/index-argument.ts';
  * The elements in row-major order under another shape. Source: Array API `reshape`.
  *
  * @param shape sizes; one may be -1 and is worked out
+ * @returns the given shape, the dtype of x
  * @throws ShapeError if the number of elements differs
  *
  * @example
@@ -47,6 +48,8 @@ export function reshape(x: Tensor, shape: Shape): Tensor {
  * Axes from `start` to `end` as one. Source: PyTorch `flatten`.
  *
  * @param options start 0, end -1; a number is the start
+ * @returns fewer axes, the dtype of x
+ * @throws ShapeError for axes outside the shape, ArgumentError where the end comes before the start
  *
  * @example
  * flatten(zeros([2, 3, 4]), { start: 1 }).shape; // [2, 12]
@@ -71,6 +74,8 @@ export function flatten(x: Tensor, options: number | { readonly start?: number; 
  * One axis as several. Source: PyTorch `unflatten`.
  *
  * @param sizes sizes of the new axes; one may be -1
+ * @returns more axes, the dtype of x
+ * @throws ShapeError where the product of the sizes is not that of the axis
  *
  * @example
  * unflatten(zeros([2, 12]), 1, [3, 4]).shape; // [2, 3, 4]
@@ -87,6 +92,7 @@ export function unflatten(x: Tensor, axis: number, sizes: Shape): Tensor {
 /**
  * Axes in another order: axis i of the result is axis axes[i] of x. Source: Array API `permute_dims`.
  *
+ * @returns the axes of x in that order, the dtype of x
  * @throws ShapeError unless `axes` names every axis once
  *
  * @example
@@ -112,6 +118,7 @@ export function permute(x: Tensor, axes: readonly number[]): Tensor {
 /**
  * Two axes exchanged; the last two if none are named. `permute` orders all axes by a list. Source: PyTorch `transpose`.
  *
+ * @returns the shape of x with two sizes exchanged, the dtype of x
  * @throws ShapeError for axes outside the shape; ArgumentError for a list of axes
  *
  * @example
@@ -132,6 +139,9 @@ export function transpose(x: Tensor, axis1: number = -2, axis2: number = -1): Te
 
 /**
  * One axis, or several, moved to other positions; the others keep their order. Source: Array API `moveaxis`.
+ *
+ * @returns the axes of x in another order, the dtype of x
+ * @throws ShapeError for axes outside the shape, ArgumentError for more of one than of the other
  *
  * @example
  * moveAxis(zeros([2, 3, 4]), 0, -1).shape; // [3, 4, 2]
@@ -174,6 +184,7 @@ export function moveAxis(x: Tensor, from: number | readonly number[], to: number
  * Without axes of size 1: all of them, or those named. Source: Array API `squeeze`.
  *
  * @param axis one axis or several, or { axis }
+ * @returns fewer axes, the dtype of x
  * @throws ShapeError if a named axis has another size
  *
  * @example
@@ -212,6 +223,8 @@ export function squeeze(x: Tensor, axis?: AxesArgument): Tensor {
  * With an axis of size 1 put in, or several. Source: Array API `expand_dims`.
  *
  * @param axis position in the result, or several, or { axis }
+ * @returns more axes, the dtype of x
+ * @throws ShapeError for positions outside the result, and for one named twice
  *
  * @example
  * unsqueeze(zeros([3]), 0).shape; // [1, 3]
@@ -229,6 +242,8 @@ export function unsqueeze(x: Tensor, axis: AxesArgument): Tensor {
  * A copy of the values in row-major order. For data that is read often through an awkward view. Source: PyTorch
  * `contiguous`.
  *
+ * @returns the shape and dtype of x
+ *
  * @example
  * contiguous(transpose(zeros([100, 100])));
  */
@@ -242,6 +257,7 @@ export function contiguous(x: Tensor): Tensor {
 /**
  * x stretched to a shape: axes of size 1, and missing leading axes, are repeated without a copy. Source: Array API `broadcast_to`.
  *
+ * @returns the given shape, the dtype of x
  * @throws ShapeError where the shapes do not fit
  *
  * @example
@@ -268,6 +284,9 @@ function stretched(op: string, x: Tensor, shape: Shape): Node {
 /**
  * Like broadcastTo; -1 keeps the size of an axis. Source: PyTorch `Tensor.expand`.
  *
+ * @returns the given shape, the dtype of x
+ * @throws ShapeError where the shapes do not fit
+ *
  * @example
  * expand(zeros([3, 1]), [-1, 4]).shape; // [3, 4]
  */
@@ -289,6 +308,7 @@ export function expand(x: Tensor, shape: Shape): Tensor {
  * x repeated whole along each axis. Source: NumPy `tile`.
  *
  * @param repeats how often, per axis; missing leading entries are 1
+ * @returns each size times its number, the dtype of x
  *
  * @example
  * tile(tensor([1, 2]), [2]); // [1, 2, 1, 2]
@@ -316,6 +336,8 @@ function tiled(op: string, x: Tensor, repeats: readonly number[]): Tensor {
 
 /**
  * The same as tile. Source: PyTorch `Tensor.repeat`.
+ *
+ * @returns each size times its number, the dtype of x
  *
  * @example
  * repeat(tensor([1, 2]), [2]); // [1, 2, 1, 2]

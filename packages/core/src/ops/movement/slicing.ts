@@ -36,6 +36,7 @@ function sliced(op: string, node: Node, specs: readonly SliceSpec[]): Node {
  * A part of a tensor, one specification per axis (missing ones mean the whole axis). Source: Python's slicing, Array API indexing.
  *
  * @param specs per axis: a range with start, stop and step, a position that removes the axis, or null
+ * @returns an axis less for each position, the dtype of x
  * @throws ShapeError for positions outside and too many specifications
  *
  * @example
@@ -50,6 +51,9 @@ export function slice(x: Tensor, specs: readonly SliceSpec[]): Tensor {
 /**
  * The same as slice, with the specifications as arguments.
  *
+ * @returns an axis less for each position, the dtype of x
+ * @throws ShapeError for positions outside and too many specifications
+ *
  * @example
  * at(tensor([[1, 2], [3, 4]]), 1, 0); // 3
  */
@@ -61,6 +65,7 @@ export function at(x: Tensor, ...specs: SliceSpec[]): Tensor {
 /**
  * `length` elements of an axis from `start`. Source: PyTorch `narrow`.
  *
+ * @returns the shape of x with `length` at the axis, the dtype of x
  * @throws ShapeError if the part does not lie inside
  *
  * @example
@@ -92,6 +97,7 @@ export function narrow(x: Tensor, axis: number, start: number, length: number): 
 /**
  * One position of an axis; the axis disappears. Source: PyTorch `select`.
  *
+ * @returns one axis less, the dtype of x
  * @throws ShapeError if the position lies outside
  *
  * @example
@@ -114,6 +120,8 @@ export function select(x: Tensor, axis: number, index: number): Tensor {
  * The order along axes reversed; along all if none are named. Source: Array API `flip`.
  *
  * @param axis one axis or several, or { axis }
+ * @returns the shape and dtype of x
+ * @throws ShapeError for axes outside the shape
  *
  * @example
  * flip(tensor([1, 2, 3])); // [3, 2, 1]
@@ -129,6 +137,8 @@ export function flip(x: Tensor, axis?: AxesArgument): Tensor {
  *
  * @param shift places, per axis where several are named
  * @param axis one axis or several, or { axis }; without it the tensor is rolled as one row
+ * @returns the shape and dtype of x
+ * @throws ShapeError for axes outside the shape, ArgumentError for shifts that are no integers or not one per axis
  *
  * @example
  * roll(tensor([1, 2, 3]), 1); // [3, 1, 2]
@@ -201,6 +211,7 @@ function cutAt(op: string, x: Tensor, axis: number, sizes: (n: number) => number
  * A tensor cut along an axis, in parts of `size` (the last may be smaller) or of the sizes listed. Source: PyTorch `split`.
  *
  * @param axis one axis, or { axis }; 0
+ * @returns parts that differ from x in one size, of the dtype of x
  * @throws ShapeError if listed sizes do not add up
  *
  * @example
@@ -226,6 +237,8 @@ export function split(x: Tensor, size: number | readonly number[], axis?: JoinAx
  * A tensor cut along an axis in at most `count` parts of equal size (the last may be smaller). Source: PyTorch `chunk`.
  *
  * @param axis one axis, or { axis }; 0
+ * @returns parts that differ from x in one size, of the dtype of x
+ * @throws ArgumentError for counts that are no positive integers
  *
  * @example
  * chunk(arange(5), 2); // [0, 1, 2], [3, 4]
@@ -241,6 +254,8 @@ export function chunk(x: Tensor, count: number, axis?: JoinAxis): Tensor[] {
  * The slices of a tensor along an axis, which disappears. Source: PyTorch `unbind`.
  *
  * @param axis one axis, or { axis }; 0
+ * @returns tensors of one axis less, of the dtype of x
+ * @throws ShapeError for an axis outside the shape
  *
  * @example
  * unbind(tensor([[1, 2], [3, 4]])); // [1, 2], [3, 4]
@@ -288,6 +303,7 @@ const modes: readonly string[] = ['constant', 'reflect', 'symmetric', 'replicate
  *
  * @param widths before and after each axis: a number for all, a pair for all axes, or one pair per axis
  * @param options mode 'constant' (value 0), 'reflect', 'symmetric', 'replicate' or 'circular'
+ * @returns the shape of x with its sizes changed by the widths, the dtype of x
  * @throws ShapeError where a mode has too few elements to take from
  *
  * @example

@@ -63,7 +63,7 @@ function shifted(op: string, x: TensorLike, argument: OneAxis | undefined): Shif
  * exp(x) / sum(exp(x)) along an axis. Source: PyTorch `softmax`.
  *
  * @param axis one axis, or { axis }; -1
- * @returns the shape of x
+ * @returns the shape of x, of the dtype of the input; integers become float32
  *
  * @example
  * softmax(tensor([0, 0])); // [0.5, 0.5]
@@ -82,7 +82,7 @@ function shares(op: string, x: TensorLike, axis: OneAxis | undefined): Tensor {
  * softmax(-x). Source: PyTorch `softmin`.
  *
  * @param axis one axis, or { axis }; -1
- * @returns the shape of x
+ * @returns the shape of x, of the dtype of the input; integers become float32
  *
  * @example
  * softmin(tensor([0, 0])); // [0.5, 0.5]
@@ -95,7 +95,7 @@ export function softmin(x: TensorLike, axis?: OneAxis): Tensor {
  * log(softmax(x)), without underflow. Source: PyTorch `log_softmax`.
  *
  * @param axis one axis, or { axis }; -1
- * @returns the shape of x
+ * @returns the shape of x, of the dtype of the input; integers become float32
  *
  * @example
  * logSoftmax(tensor([0, 0])); // [-0.6931472, -0.6931472]
@@ -213,7 +213,7 @@ export interface BatchNormOptions extends Affine, Running {
  *
  * @param x shape [N, C, ...], or [N, ..., C] with layout 'nhwc'
  * @param options weight, bias, runningMean, runningVar ([C] each), training, momentum, eps, axis, layout
- * @returns the shape of x
+ * @returns the shape of x, of the dtype of the input; integers become float32
  * @throws ArgumentError if there are no statistics to use; ShapeError where sizes do not fit, and in training for one value per channel
  *
  * @example
@@ -270,7 +270,7 @@ function lastAxes(
  * Normalises the last axes of every element of the others. Source: Ba, Kiros and Hinton (2016); PyTorch `layer_norm`.
  *
  * @param options normalizedShape (the last axis), weight and bias of that shape, eps
- * @returns the shape of x
+ * @returns the shape of x, of the dtype of the input; integers become float32
  *
  * @example
  * layerNorm(tensor([[1, 3]])); // about [[-1, 1]]
@@ -381,7 +381,7 @@ function grouped(op: string, x: Tensor, groupCount: number | null, options: Inst
  *
  * @param x shape [N, C, ...], or [N, ..., C] with layout 'nhwc'
  * @param options groups (divides C), weight and bias [C], eps, layout
- * @returns the shape of x
+ * @returns the shape of x, of the dtype of the input; integers become float32
  * @throws ShapeError where groups do not divide the channels
  *
  * @example
@@ -402,7 +402,7 @@ export interface InstanceNormOptions extends ImageNormOptions, Running {
  *
  * @param x shape [N, C, ...], or [N, ..., C] with layout 'nhwc'
  * @param options weight, bias, runningMean, runningVar ([C] each), useInputStats, momentum, eps, layout
- * @returns the shape of x
+ * @returns the shape of x, of the dtype of the input; integers become float32
  * @throws ArgumentError if there are no statistics to use; ShapeError where sizes do not fit
  *
  * @example

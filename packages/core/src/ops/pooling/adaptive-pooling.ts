@@ -160,7 +160,7 @@ function adaptiveAverage(op: string, rank: number, x: Tensor, size: AdaptiveSize
  *
  * @param x shape [N, C, L], or [N, L, C] with layout 'nhwc'
  * @param size number of windows
- * @returns shape [N, C, size]
+ * @returns shape [N, C, size], of the dtype of the input; integers become float32
  * @throws ArgumentError for sizes below 1
  *
  * @example
@@ -175,7 +175,7 @@ export function adaptiveAvgPool1d(x: Tensor, size: AdaptiveSize, settings: Adapt
  *
  * @param x shape [N, C, H, W], or [N, H, W, C] with layout 'nhwc'
  * @param size height and width of the result: a number, or a pair, in which null keeps the input's
- * @returns shape [N, C, height, width] or [N, height, width, C]
+ * @returns shape [N, C, height, width] or [N, height, width, C], of the dtype of the input; integers become float32
  * @throws ArgumentError for sizes below 1
  *
  * @example
@@ -190,7 +190,7 @@ export function adaptiveAvgPool2d(x: Tensor, size: AdaptiveSize, settings: Adapt
  *
  * @param x shape [N, C, D, H, W], or [N, D, H, W, C] with layout 'nhwc'
  * @param size sizes of the result: a number, or three, in which null keeps the input's
- * @returns shape [N, C, ...size] or [N, ...size, C]
+ * @returns shape [N, C, ...size] or [N, ...size, C], of the dtype of the input; integers become float32
  * @throws ArgumentError for sizes below 1
  *
  * @example
@@ -311,7 +311,7 @@ export function adaptiveMaxPool3d(
  * The mean of each channel over its image. Source: Lin et al., "Network in Network" (2014).
  *
  * @param options keepDims (false), layout
- * @returns shape [N, C], or with axes of size 1 for the spatial ones
+ * @returns shape [N, C], or with axes of size 1 for the spatial ones, of the dtype of the input; integers become float32
  *
  * @example
  * globalAvgPool2d(ones([2, 3, 4, 4])).shape; // [2, 3]

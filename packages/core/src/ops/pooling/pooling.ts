@@ -148,7 +148,8 @@ function counts(g: Geometry, dtype: DType, includePad: boolean, rank: number): N
  * @param x shape [N, C, L], or [N, L, C] with layout 'nhwc'
  * @param window its size, or options with kernelSize
  * @param settings stride, padding, dilation, ceilMode, countIncludePad, layout
- * @returns shape [N, C, L'], L' = floor((L + padding - dilation (size - 1) - 1) / stride) + 1, or rounded up with ceilMode
+ * @returns shape [N, C, L'], L' = floor((L + padding - dilation (size - 1) - 1) / stride) + 1, or rounded up with ceilMode,
+ *   of the dtype of the input; integers become float32
  * @throws ShapeError where the window is larger than the padded input; ArgumentError for a padding above half of the window
  *
  * @example
@@ -164,7 +165,7 @@ export function avgPool1d(x: Tensor, window: PoolWindow, settings: PoolSettings 
  * @param x shape [N, C, H, W], or [N, H, W, C] with layout 'nhwc'
  * @param window its size, or options with kernelSize
  * @param settings stride, padding, dilation, ceilMode, countIncludePad, layout
- * @returns shape [N, C, H', W'] or [N, H', W', C], sizes and errors as of avgPool1d
+ * @returns shape [N, C, H', W'] or [N, H', W', C], sizes and errors as of avgPool1d, of the dtype of the input; integers become float32
  *
  * @example
  * avgPool2d(tensor([[[[1, 2], [3, 4]]]]), 2); // [[[[2.5]]]]
@@ -179,7 +180,7 @@ export function avgPool2d(x: Tensor, window: PoolWindow, settings: PoolSettings 
  * @param x shape [N, C, D, H, W], or [N, D, H, W, C] with layout 'nhwc'
  * @param window its size, or options with kernelSize
  * @param settings stride, padding, dilation, ceilMode, countIncludePad, layout
- * @returns shape [N, C, D', H', W'] or [N, D', H', W', C], sizes and errors as of avgPool1d
+ * @returns shape [N, C, D', H', W'] or [N, D', H', W', C], sizes and errors as of avgPool1d, of the dtype of the input; integers become float32
  *
  * @example
  * avgPool3d(ones([1, 1, 2, 2, 2]), 2).shape; // [1, 1, 1, 1, 1]

@@ -47,7 +47,7 @@ export interface NormalizeOptions {
  * Vectors divided by their lengths: x / max(norm(x), eps). Source: PyTorch `torch.nn.functional.normalize`.
  *
  * @param options an axis, or p (2), axis (1, or 0 for a vector), eps (1e-12)
- * @returns the shape of x
+ * @returns the shape of x, of the dtype of the input; integers become float32
  * @throws ShapeError for axes out of range, ArgumentError for bad orders
  *
  * @example
@@ -71,7 +71,7 @@ export function normalize(x: Tensor, options: number | NormalizeOptions = {}): T
  *
  * @param a, b shapes that broadcast
  * @param options an axis, or axis (1 of the broadcast shape, or 0 for vectors), eps (1e-8)
- * @returns the broadcast shape without the axis
+ * @returns the broadcast shape without the axis, of the common dtype; integers become float32
  *
  * @example
  * cosineSimilarity(tensor([1, 0]), tensor([3, 4])); // 0.6
@@ -122,7 +122,7 @@ export function cosineSimilarity(
  * @param a shape [..., m, k]
  * @param b shape [..., n, k]; leading axes broadcast
  * @param options p: order of the norm of the difference: 2 (default), 1, Infinity, 0 (components that differ) or any positive number
- * @returns shape [..., m, n]
+ * @returns shape [..., m, n], of the common dtype; integers become float32
  * @throws ShapeError where shapes do not fit, ArgumentError for bad orders
  *
  * @example
@@ -157,7 +157,7 @@ export function cdist(a: Tensor, b: Tensor, options: { readonly p?: number } = {
  * @param x vectors, shape [..., n, d]
  * @param y vectors, shape [..., m, d]; leading axes broadcast
  * @param options gamma: a number or tensor, 1 / d if left out
- * @returns shape [..., n, m]
+ * @returns shape [..., n, m], of the common dtype; integers become float32
  * @throws ShapeError where the lengths of the vectors differ
  *
  * @example

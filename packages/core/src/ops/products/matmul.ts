@@ -28,7 +28,7 @@ import { matmulNode, range } from './matrices.ts';
  *
  * @param a shape [..., m, k] or [k]
  * @param b shape [..., k, n] or [k]
- * @returns shape [..., m, n] without the axes of one-dimensional operands
+ * @returns shape [..., m, n] without the axes of one-dimensional operands, of the common dtype, which is not bool
  * @throws ShapeError where inner sizes differ or batches do not broadcast
  *
  * @example
@@ -58,7 +58,7 @@ export interface GemmOptions {
  * @param a shape [..., m, k], or [..., k, m] with transA
  * @param b shape [..., k, n], or [..., n, k] with transB
  * @param options alpha (1), beta (1), c (none; broadcasts to the result), transA and transB (false)
- * @returns shape [..., m, n]
+ * @returns shape [..., m, n], of the common dtype, which is not bool
  * @throws ShapeError where sizes do not fit
  *
  * @example
@@ -113,7 +113,7 @@ function plus(op: string, result: Tensor, c: TensorLike | undefined, beta: Tenso
  * @param a shape [m, n]
  * @param x shape [n], or [m] with transA
  * @param options alpha (1), beta (1), y (none), transA (false)
- * @returns shape [m], or [n] with transA
+ * @returns shape [m], or [n] with transA, of the common dtype, which is not bool
  *
  * @example
  * gemv(tensor([[1, 2], [3, 4]]), tensor([1, 1])); // [3, 7]
@@ -147,6 +147,8 @@ export function gemv(
  * The dot product as NumPy defines it: of vectors a number, of matrices the matrix product, otherwise the sum over the last axis
  * of a and the second to last of b; a scalar multiplies. Source: NumPy `dot`.
  *
+ * @returns of the common dtype, which is not bool
+ *
  * @example
  * dot(tensor([1, 2]), tensor([3, 4])); // 11
  */
@@ -176,6 +178,8 @@ function contract(op: string, a: Node, b: Node, lhsContract: readonly number[], 
 /**
  * The sum of products over the last axes of both. Source: NumPy `inner`.
  *
+ * @returns of the common dtype, which is not bool
+ *
  * @example
  * inner(tensor([1, 2]), tensor([3, 4])); // 11
  */
@@ -190,6 +194,8 @@ export function inner(a: Tensor, b: Tensor): Tensor {
 /**
  * The dot product of all elements in row-major order. Source: NumPy `vdot`.
  *
+ * @returns of the common dtype, which is not bool
+ *
  * @example
  * vdot(tensor([[1, 2]]), tensor([[3], [4]])); // 11
  */
@@ -203,7 +209,7 @@ export function vdot(a: Tensor, b: Tensor): Tensor {
 /**
  * All products of an element of a with one of b. Source: NumPy `outer`.
  *
- * @returns shape [a.size, b.size]
+ * @returns shape [a.size, b.size], of the common dtype, which is not bool
  *
  * @example
  * outer(tensor([1, 2]), tensor([3, 4])); // [[3, 4], [6, 8]]
@@ -219,7 +225,7 @@ export function outer(a: Tensor, b: Tensor): Tensor {
  * The sum of products over chosen axes. Source: Array API `tensordot`.
  *
  * @param axes a number n: the last n axes of a with the first n of b; or two lists of axes that are paired in order. Default 2
- * @returns the other axes of a, then those of b
+ * @returns the other axes of a, then those of b, of the common dtype, which is not bool
  * @throws ShapeError where paired sizes differ
  *
  * @example
@@ -268,7 +274,7 @@ export function tensordot(
  * The Kronecker product: every element of a times all of b. Source: NumPy `kron`.
  *
  * @param a any shape; the tensor with fewer axes gets leading ones
- * @returns the product of the sizes, axis by axis
+ * @returns the product of the sizes, axis by axis, of the common dtype, which is not bool
  *
  * @example
  * kron(tensor([1, 10]), tensor([[1, 2]])); // [[1, 2, 10, 20]]
@@ -301,6 +307,7 @@ export function kron(a: Tensor, b: Tensor): Tensor {
  *
  * @param a, b shapes that broadcast, with 3 elements along the axis
  * @param axis one axis of the result, or { axis }; -1
+ * @returns of the common dtype, which is not bool
  * @throws ShapeError unless both have size 3 along the axis
  *
  * @example
@@ -349,7 +356,7 @@ export function cross(a: Tensor, b: Tensor, axis?: OneAxis): Tensor {
  * @param x2 shape [..., n], the same leading axes
  * @param weight shape [o, m, n]
  * @param bias shape [o], or none
- * @returns shape [..., o]
+ * @returns shape [..., o], of the common dtype, which is not bool
  * @throws ShapeError where sizes do not fit
  *
  * @example

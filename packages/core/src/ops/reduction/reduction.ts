@@ -85,7 +85,7 @@ export function prod(x: TensorLike, axis?: AxisArgument): Tensor {
  * The largest element; NaN if there is one. Equals share the gradient. Source: Array API `max`.
  *
  * @param axis one axis, several, or { axis, keepDims }; all
- * @returns the shape of x without these axes; with keepDims they have size 1
+ * @returns the shape of x without these axes; with keepDims they have size 1; of the dtype of the input
  * @throws ShapeError for empty axes
  *
  * @example
@@ -99,7 +99,7 @@ export function max(x: TensorLike, axis?: AxisArgument): Tensor {
  * The smallest element; NaN if there is one. Equals share the gradient. Source: Array API `min`.
  *
  * @param axis one axis, several, or { axis, keepDims }; all
- * @returns the shape of x without these axes; with keepDims they have size 1
+ * @returns the shape of x without these axes; with keepDims they have size 1; of the dtype of the input
  * @throws ShapeError for empty axes
  *
  * @example
@@ -157,7 +157,7 @@ function truthBits(x: TensorLike): Node {
  * True if any element is (is not 0); false of none. Source: Array API `any`.
  *
  * @param axis one axis, several, or { axis, keepDims }; all
- * @returns the shape of x without these axes; with keepDims they have size 1
+ * @returns the shape of x without these axes; with keepDims they have size 1; bool
  *
  * @example
  * any(tensor([0, 2])); // true
@@ -170,7 +170,7 @@ export function any(x: TensorLike, axis?: AxisArgument): Tensor {
  * True if all elements are (are not 0); true of none. Source: Array API `all`.
  *
  * @param axis one axis, several, or { axis, keepDims }; all
- * @returns the shape of x without these axes; with keepDims they have size 1
+ * @returns the shape of x without these axes; with keepDims they have size 1; bool
  *
  * @example
  * all(tensor([0, 2])); // false
@@ -241,7 +241,7 @@ function dropKept(t: Tensor, { axes, keepDims }: Axes): Tensor {
  * The mean; NaN of no elements. Source: Array API `mean`.
  *
  * @param axis one axis, several, or { axis, keepDims }; all
- * @returns the shape of x without these axes; with keepDims they have size 1
+ * @returns the shape of x without these axes; with keepDims they have size 1; of the dtype of the input; integers become float32
  *
  * @example
  * mean(tensor([[1, 2], [3, 5]]), { axis: 1 }); // [1.5, 4]
@@ -270,7 +270,7 @@ function varianceOf(op: string, x: TensorLike, argument: VarianceOptions | AxisA
  * The mean squared distance from the mean, computed in two passes. Source: Array API `var`.
  *
  * @param options axis (all), keepDims (false), correction (0)
- * @returns the shape of x without the axes; with keepDims they have size 1
+ * @returns the shape of x without the axes; with keepDims they have size 1; of the dtype of the input; integers become float32
  *
  * @example
  * variance(tensor([1, 3])); // 1
@@ -283,7 +283,7 @@ export function variance(x: TensorLike, options?: VarianceOptions | AxisArgument
  * The square root of the variance. Source: Array API `std`. Its gradient where all elements are equal is 0.
  *
  * @param options axis (all), keepDims (false), correction (0)
- * @returns the shape of x without the axes; with keepDims they have size 1
+ * @returns the shape of x without the axes; with keepDims they have size 1; of the dtype of the input; integers become float32
  *
  * @example
  * std(tensor([1, 3])); // 1
@@ -304,7 +304,7 @@ function rootOrZero(x: Tensor): Tensor {
  * log(sum(exp(x))) without overflow; -infinity, with gradient 0, of rows that are empty or all -infinity. Source: SciPy `logsumexp`.
  *
  * @param axis one axis, several, or { axis, keepDims }; all
- * @returns the shape of x without these axes; with keepDims they have size 1
+ * @returns the shape of x without these axes; with keepDims they have size 1; of the dtype of the input; integers become float32
  *
  * @example
  * logSumExp(tensor([0, 0])); // 0.6931472
@@ -336,7 +336,7 @@ export interface NormOptions extends AxisOptions {
  * The p-norm of the elements as one vector. Source: Array API `linalg.vector_norm`. The gradient at 0 is 0.
  *
  * @param options axis (all), keepDims (false), p (2)
- * @returns the shape of x without the axes; with keepDims they have size 1
+ * @returns the shape of x without the axes; with keepDims they have size 1; of the dtype of the input; integers become float32
  * @throws ArgumentError for an order that is no number
  *
  * @example
@@ -399,7 +399,7 @@ export function nanSum(x: TensorLike, axis?: AxisArgument): Tensor {
  * The mean of the elements that are not NaN. Source: NumPy `nanmean`.
  *
  * @param axis one axis, several, or { axis, keepDims }; all
- * @returns the shape of x without these axes; with keepDims they have size 1
+ * @returns the shape of x without these axes; with keepDims they have size 1; of the dtype of the input; integers become float32
  *
  * @example
  * nanMean(tensor([1, NaN, 3])); // 2

@@ -52,6 +52,8 @@ function cotangent(r: Tensor): Tensor {
 /**
  * The logarithm of the absolute value of the gamma function: infinite at 0, -1, -2 ... Its derivative is digamma. Source: C `lgamma`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * lgamma(tensor([1, 5])); // [0, 3.1780539]
  */
@@ -101,6 +103,8 @@ const root = {
 /**
  * The derivative of lgamma: -infinity at 0, NaN at -1, -2 ... Source: SciPy `digamma`, PyTorch `torch.digamma`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * digamma(tensor([1, 2])); // [-0.5772157, 0.42278433]
  */
@@ -144,6 +148,7 @@ function digammaValue(x: Tensor): Tensor {
  * Accuracy goes down by about one unit in the last place per order; what is too large is infinite, what is too small 0.
  *
  * @param order n, an integer of at least 0
+ * @returns of the shape of x; integers become float32
  * @throws ArgumentError for other orders
  *
  * @example
@@ -244,6 +249,8 @@ function scaled(x: Tensor): Tensor {
 /**
  * The complementary error function 1 - erf(x), accurate to a few units in the last place for large x too. Source: C `erfc`.
  *
+ * @returns of the shape of x; integers become float32
+ *
  * @example
  * erfc(tensor([0, 2])); // [1, 0.004677735]
  */
@@ -263,6 +270,8 @@ export function erfc(x: TensorLike): Tensor {
 /**
  * The inverse of the error function: infinite at -1 and 1, NaN beyond. Source: PyTorch `torch.erfinv`. A guess is corrected by one
  * step of Halley's method, with erf near 0 and erfc near 1.
+ *
+ * @returns of the shape of x; integers become float32
  *
  * @example
  * erfinv(tensor([0, 0.5])); // [0, 0.47693628]
