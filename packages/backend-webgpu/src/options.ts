@@ -10,6 +10,7 @@ export interface CompileProgress {
   readonly kernel: string | undefined;
 }
 
+/** Options of `createWebGpuEngine`. */
 export interface WebGpuEngineOptions {
   /** Which adapter the system should choose where there are several. Default 'high-performance'. */
   readonly powerPreference?: 'high-performance' | 'low-power';

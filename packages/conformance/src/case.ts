@@ -16,6 +16,7 @@ export interface SkipReason {
   readonly skip: string;
 }
 
+/** What became of a case. */
 export interface CaseResult {
   readonly name: string;
   readonly outcome: 'passed' | 'failed' | 'skipped';

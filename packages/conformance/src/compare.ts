@@ -2,6 +2,7 @@
 import type { DType } from '@polygrad/core';
 import { type NDArray, unravel } from './oracle/ndarray.ts';
 
+/** Relative and absolute: |got - expected| is at most atol + rtol |expected|. */
 export interface Tolerance {
   readonly rtol: number;
   readonly atol: number;
@@ -10,6 +11,7 @@ export interface Tolerance {
 /** What is compared decides the tolerance; see docs/numerics.md. */
 export type ToleranceKind = 'forward' | 'gradient' | 'finiteDifference';
 
+/** Tolerances of each kind of comparison, by dtype. */
 export type Tolerances = Readonly<Record<ToleranceKind, Readonly<Partial<Record<DType, Tolerance>>>>>;
 
 const exact: Tolerance = { rtol: 0, atol: 0 };

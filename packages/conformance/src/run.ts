@@ -10,6 +10,7 @@ import { packagedGoldens, readGoldens } from './goldens/file.ts';
 import { pairwise } from './pairwise.ts';
 import { allCases } from './suites/all.ts';
 
+/** Options of `runConformance`. */
 export interface ConformanceOptions {
   readonly engine: IEngine;
   readonly skip?: readonly Skip[];
@@ -39,6 +40,7 @@ export interface ConformanceOptions {
   readonly onResult?: (result: CaseResult) => void;
 }
 
+/** What became of all cases on an engine. */
 export interface ConformanceReport {
   readonly engine: string;
   readonly device: string;

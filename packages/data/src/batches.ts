@@ -8,6 +8,7 @@ import { type Batch, checkRows, type RowSource } from './columns.ts';
 import { checkInteger, checkOptions } from './errors.ts';
 import { shuffledIndices } from './random.ts';
 
+/** Options of `batches`. */
 export interface BatchOptions {
   /** Rows in a batch. */
   readonly batchSize: number;

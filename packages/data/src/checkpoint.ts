@@ -59,6 +59,7 @@ export interface CheckpointParts {
   readonly others?: Readonly<Record<string, SavedOptimizer>>;
 }
 
+/** Options of `encodeCheckpoint`. */
 export interface CheckpointOptions {
   /** Anything JSON holds, such as the layers' sizes, to make the model again. */
   readonly config?: unknown;

@@ -38,6 +38,7 @@ export interface LabelColumn {
   readonly as: 'int32';
 }
 
+/** One array of a data set in memory: as it is, scaled, or of labels. */
 export type Column = PlainColumn | ScaledColumn | LabelColumn;
 
 /** Rows put together: one array per column, all with the same leading extent. */

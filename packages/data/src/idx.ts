@@ -24,6 +24,7 @@ const TYPES_BY_CODE: ReadonlyMap<number, IdxDType> = new Map(
   (Object.keys(TYPE_CODES) as IdxDType[]).map((dtype) => [TYPE_CODES[dtype], dtype]),
 );
 
+/** What an IDX file says of its array. */
 export interface IdxHeader {
   readonly dtype: IdxDType;
   readonly shape: readonly number[];

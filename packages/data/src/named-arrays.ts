@@ -3,6 +3,7 @@ import { type HostArray, sizeOf, wrongArray } from './arrays.ts';
 import { DataError } from './errors.ts';
 import { shownValue, wrongShape } from './safetensors-rules.ts';
 
+/** Arrays by name. */
 export type NamedArrays = Readonly<Record<string, HostArray>> | ReadonlyMap<string, HostArray>;
 
 export interface NamedArray {

@@ -27,6 +27,7 @@ export interface PrintedScalar {
   readonly at: number;
 }
 
+/** A program as source text, and what a driver must know to launch it. */
 export interface PrintedKernel {
   readonly source: string;
   /** Name of the entry point. */

@@ -35,11 +35,13 @@ function shaken(call: RightCall, random: () => number, scale: number): RightCall
   return any ? other : null;
 }
 
+/** Relative and absolute. */
 export interface CallTolerance {
   readonly rtol: number;
   readonly atol: number;
 }
 
+/** By how much two engines may differ in a call. */
 export interface CallTolerances {
   /** Of each float dtype; 0 where one is left out. */
   readonly tolerances: Readonly<Partial<Record<DType, CallTolerance>>>;

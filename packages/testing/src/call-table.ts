@@ -16,6 +16,7 @@ export interface CallEntry {
   changed(change: Change): readonly RightCall[];
 }
 
+/** Right calls of public functions, by name. */
 export type CallTable = ReadonlyMap<string, CallEntry>;
 
 /** Public functions of which no right call is made, and why. */

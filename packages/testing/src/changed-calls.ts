@@ -73,6 +73,7 @@ export function build(recipe: unknown, users: Set<unknown>): unknown {
 /** What changed calls have in the place of an argument, or of a part of it: others of the same kind, or something odd. */
 export type Change = 'likely' | 'odd';
 
+/** Options of `changedCalls`. */
 export interface ChangeOptions {
   /** Names of the options that the function takes at a place. */
   readonly namesAt?: (at: number) => readonly string[];

@@ -14,6 +14,7 @@ export type FaultyMember = 'alloc' | 'upload' | 'compile' | 'submit' | 'download
 /** What goes wrong. */
 export type FaultKind = 'lost' | 'silent' | 'memory' | 'refused' | 'launch' | 'size' | 'hang';
 
+/** Which call of an engine fails, and how. */
 export interface Fault {
   readonly member: FaultyMember;
   /** The call at which it happens, from 1. */
@@ -39,6 +40,7 @@ export interface Fault {
   readonly excess?: number;
 }
 
+/** An engine that fails where it is told to. */
 export interface FaultyEngine extends IEngine {
   /** Calls of each member since `arm`. */
   readonly calls: Readonly<Record<FaultyMember, number>>;

@@ -25,6 +25,7 @@ export interface NullEngineCounts {
   readonly peakBytes: number;
 }
 
+/** An engine that computes nothing and counts what it is asked for. */
 export interface NullEngine extends IEngine {
   counts(): NullEngineCounts;
   /** Starts counting anew; the peak starts from what is allocated now. */

@@ -27,6 +27,7 @@ import {
 import { matrixLowering } from '@polygrad/core/engine/threads';
 import { HostMemory, liveBuffer } from './host-memory.ts';
 
+/** Options of `createReferenceEngine`. */
 export interface ReferenceEngineOptions {
   /** Lower kernels for groups of several threads with barriers, as for a GPU. Default false. */
   readonly simt?: boolean;

@@ -155,6 +155,7 @@ export interface KSrc {
   LANE: readonly [KValue, ...KValue[]];
 }
 
+/** The operations of nodes: those of values, and those of loops, memory and threads. */
 export type KOp = ValueOp | keyof KArgs;
 /** Operations of loop nests, which no program has. */
 export type NestOp = 'RANGE' | 'REDUCE' | 'STAGE';
@@ -191,6 +192,7 @@ export type KMemory = KNodeAmong<'PARAM' | 'SHARED' | 'REG' | 'STAGE'>;
 /** A node of a program's body. */
 export type ProgramNode = KNodeAmong<Exclude<KOp, NestOp>>;
 
+/** A node of one operation. */
 export interface KNodeOf<O extends KOp> {
   readonly op: O;
   readonly dtype: O extends Statement ? 'void' : DType;
@@ -224,6 +226,7 @@ export interface LoopKernel {
   readonly transforms?: readonly Transform[] | undefined;
 }
 
+/** What a kernel says of a buffer it is given. */
 export interface ParamArg {
   readonly slot: number;
   readonly access: 'read' | 'write' | 'readwrite';

@@ -50,6 +50,7 @@ export const BASE_OPS: ReadonlySet<string> = new Set([
   'AND', 'OR', 'XOR', 'SHL', 'SHR', 'LT', 'LE', 'EQ', 'WHERE',
 ]);
 
+/** Operations that compute a value of one, two or three others. */
 export type ValueOp = UnaryOp | BinaryOp | TernaryOp;
 
 /** True for reductions to a position. */

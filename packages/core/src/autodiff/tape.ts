@@ -31,11 +31,13 @@ import { GradientError } from './backward.ts';
 import { type Gradients, gradientsOf, leavesOf, type TensorTree, walk } from './walk.ts';
 import { say } from '@polygrad/compiler/shape/shown';
 
+/** Options of `GradientTape`. */
 export interface TapeOptions {
   /** Allow several calls of gradient(); end the tape with dispose(). Default false. */
   readonly persistent?: boolean;
 }
 
+/** Options of `gradient` of a tape. */
 export interface TapeGradientOptions {
   /** Keep recording while gradients are computed, so that they can be differentiated too. Needs a persistent tape for another call. Default false. */
   readonly createGraph?: boolean;

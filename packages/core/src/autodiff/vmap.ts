@@ -30,6 +30,7 @@ import type { Tensor } from '../tensor/types.ts';
 /** An axis for everything, null for "not batched", or arrays and plain objects of such in the structure of the value. */
 export type BatchAxes = number | null | readonly BatchAxes[] | { readonly [key: string]: BatchAxes };
 
+/** Options of `vmap`. */
 export interface VmapOptions {
   /** Axis of the arguments that is the batch: one for all, or an array with one entry per argument. Null: the same for all examples. Default 0. */
   readonly inAxes?: BatchAxes;

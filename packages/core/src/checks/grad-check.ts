@@ -15,6 +15,7 @@ import { nodeOf } from '../tensor/handle.ts';
 import { keep, scope } from '../tensor/scope.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 
+/** Options of `gradCheck`. */
 export interface GradCheckOptions {
   /** Step of the central differences. Default 1e-6. */
   readonly step?: number;

@@ -17,6 +17,7 @@ import { rules } from './derivatives.ts';
 
 const op = 'scan';
 
+/** Options of `scan`. */
 export interface ScanOptions {
   /** Steps. Needed where xs is null; else it must be the length of xs. */
   readonly length?: number;

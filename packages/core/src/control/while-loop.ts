@@ -18,6 +18,7 @@ import { checkCarry } from './body.ts';
 
 const op = 'whileLoop';
 
+/** Options of `whileLoop`. */
 export interface WhileLoopOptions {
   /** Stop after so many steps, whatever the condition says. Left out, a loop that has not ended after 1000 steps is an error. */
   readonly maxSteps?: number;

@@ -83,6 +83,7 @@ export type Command =
   /** Fills with a repeated 32-bit pattern; `bytes` of the binding is a multiple of 4. */
   | { readonly kind: 'fill'; readonly to: Binding; readonly pattern: number };
 
+/** What an engine's memory holds, in bytes. */
 export interface EngineMemory {
   /** Bytes handed out by `alloc` and not yet freed. */
   readonly bytes: number;
@@ -91,6 +92,7 @@ export interface EngineMemory {
   readonly reservedBytes: number;
 }
 
+/** Why an engine computes no more. */
 export interface EngineLostInfo {
   readonly reason: 'disposed' | 'lost' | 'out-of-memory';
   readonly message: string;

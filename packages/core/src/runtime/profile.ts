@@ -99,6 +99,7 @@ export interface Profile<T> {
   readonly milliseconds: number;
 }
 
+/** Options of `profile`. */
 export interface ProfileOptions {
   /** Fetch each kernel's text from its engine as well (default false). */
   readonly sources?: boolean;

@@ -206,6 +206,7 @@ export function registerState(t: Tensor): Tensor {
 // The function is recorded as always, but where its flushes would run a plan, the plan is only made. At the end, pending results
 // are released, assignments undone, and the generator of random numbers is set back.
 
+/** Options of `warmup`. */
 export interface WarmupOptions {
   /** Called with the number of compiled kernels, if the engine knows it (WebGPU): at once, and after every one. */
   readonly onCompile?: (progress: ReadyProgress) => void;

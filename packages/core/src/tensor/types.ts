@@ -155,6 +155,7 @@ export type AxisArgument = number | readonly number[] | AxisOptions;
 /** One axis or several, by themselves or in options. */
 export type AxesArgument = number | readonly number[] | { readonly axis?: number | readonly number[] | undefined };
 
+/** Options of reductions. */
 export interface AxisOptions {
   /** One axis or several, negative ones counted from the end; all axes if left out. */
   readonly axis?: number | readonly number[] | undefined;

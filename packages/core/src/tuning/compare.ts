@@ -23,6 +23,7 @@ export interface EngineComparison {
   readonly works: Readonly<Record<ComparedWork, number>>;
 }
 
+/** Options of `compareEngines`. */
 export interface CompareOptions {
   /** Milliseconds after which no further turn is begun. Default 600. */
   readonly budget?: number;

@@ -13,6 +13,7 @@ import { byLibrary } from '@polygrad/compiler/contraction/template';
 import { questionOf } from '@polygrad/compiler/contraction/choice';
 import type { Seen, SeenNest } from './choices.ts';
 
+/** A tile, and the time it took. */
 export interface Measured {
   readonly tile: string;
   readonly milliseconds: number;

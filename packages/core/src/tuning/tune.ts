@@ -15,6 +15,7 @@ import { say } from '@polygrad/compiler/shape/shown';
 import { type Seen, type SeenNest, choicesOf, storeKey } from './choices.ts';
 import { type Measured, measureTiles } from './measure.ts';
 
+/** Options of `tune`. */
 export interface TuneOptions {
   /** Products to tune besides what the engine has run since it started. */
   readonly products?: readonly ProductShape[];

@@ -71,6 +71,7 @@ interface StepReport {
   readonly steps: number | undefined;
 }
 
+/** Options of `checkpoints`. */
 export interface CheckpointsOptions<R extends Report = Report> extends Omit<CheckpointParts, 'random'> {
   /**
    * The random generator, `{ getRandomState, setRandomState }` of `@polygrad/core`: dropout and augmentation draw from it. False leaves it out, and a

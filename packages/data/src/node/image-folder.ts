@@ -14,6 +14,7 @@ export interface LabelledImage {
   readonly y: HostArray<'int32'>;
 }
 
+/** Options of `imageFolder`. */
 export interface ImageFolderOptions extends Omit<DecodeOptions, 'source'> {
   /** Endings of the files to take (default .png, .jpg, .jpeg). */
   readonly extensions?: readonly string[];

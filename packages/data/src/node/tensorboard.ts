@@ -161,6 +161,7 @@ export class EventWriter {
   }
 }
 
+/** Options of `tensorBoard`. */
 export interface TensorBoardOptions {
   /** The learning rate of this optimizer is shown too. */
   readonly optimizer?: { readonly currentRate: number };

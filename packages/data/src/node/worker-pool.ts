@@ -9,6 +9,7 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { checkFits, checkInteger, checkOptions, DataError, reasonOf } from '../errors.ts';
 
+/** Options of `workerPool`. */
 export interface WorkerPoolOptions {
   /** Threads (default: one less than the machine has, at most 4). */
   readonly size?: number;

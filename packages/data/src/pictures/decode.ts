@@ -8,6 +8,7 @@ import { bytesOf, type HostArray } from '../arrays.ts';
 import { checkFits, checkOptions, DataError, reasonOf, isList } from '../errors.ts';
 import { checkSize, type Resizing, resizeImage } from './resize.ts';
 
+/** Options of `decodeImage`. */
 export interface DecodeOptions {
   /** 1 grey, 3 red, green and blue, 4 with alpha; default as in the file (palettes become 3 or 4). */
   readonly channels?: 1 | 3 | 4;

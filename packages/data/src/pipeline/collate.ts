@@ -26,6 +26,7 @@ export interface RowPadding {
   readonly lengths?: string;
 }
 
+/** How values of rows become arrays of a batch. */
 export interface CollateOptions {
   /** Dtypes of columns by name. Numbers become float32, booleans bool, and bigints int64 otherwise. */
   readonly dtypes?: Readonly<Record<string, HostDType>>;

@@ -15,11 +15,13 @@ import { type DatasetSource, type Iterated, planOf } from './source.ts';
 import { between, bucketed, filtered, grouped, repeated, shuffledThrough, together } from './stages.ts';
 import { foldsOf, partsOf } from './parts.ts';
 
+/** Options of `map` of a data set. */
 export interface MapOptions {
   /** Items whose functions run side by side; they stay in order (default 1). For functions that wait: files, workers. */
   readonly concurrency?: number;
 }
 
+/** Options of `shuffle` of a data set. */
 export interface ShuffleOptions {
   /** Determines the order of every epoch (default 0). */
   readonly seed?: number;
@@ -29,11 +31,13 @@ export interface ShuffleOptions {
   readonly eachEpoch?: boolean;
 }
 
+/** Options of `batch` of a data set. */
 export interface BatchRowsOptions extends CollateOptions {
   /** Leave out a last batch that has fewer rows (default false). */
   readonly dropLast?: boolean;
 }
 
+/** Options of `bucket` of a data set. */
 export interface BucketOptions<T> extends BatchRowsOptions {
   /** The length of an item. */
   readonly length: (item: T) => number;
@@ -43,6 +47,7 @@ export interface BucketOptions<T> extends BatchRowsOptions {
   readonly batchSize: number | readonly number[];
 }
 
+/** Options of `split` of a data set or table. */
 export interface SplitOptions {
   /** Items are dealt out in a random order that the seed determines; without a seed in their own order. */
   readonly seed?: number;

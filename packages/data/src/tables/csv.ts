@@ -5,6 +5,7 @@ import { TextReader, type TextChunks, wholeText } from './chunks.ts';
 import { type CsvRecord, CsvReader } from './csv-records.ts';
 import { columnOf, type ColumnType, DataFrame, defaultMissing, type Row, typeOf, typedValue } from './frame.ts';
 
+/** Options of `parseCsv`. */
 export interface CsvOptions {
   /** What stands between fields (default ','). */
   readonly delimiter?: string;
@@ -18,6 +19,7 @@ export interface CsvOptions {
   readonly source?: string;
 }
 
+/** Options of `csvRows` and `csvFile`. */
 export interface CsvStreamOptions extends CsvOptions {
   /** Rows from whose values types are inferred (default 1000). Later values of another type are an error. */
   readonly inferRows?: number;

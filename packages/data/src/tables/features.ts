@@ -9,6 +9,7 @@ import { checkFits, checkOptions, DataError, isListOf, isList, isPlain, shown } 
 import { DataFrame, type FrameColumn, type Row } from './frame.ts';
 import { meanAndStd } from './normalizer.ts';
 
+/** Options of `fitFeatures`. */
 export interface FeatureOptions {
   /** Columns of the inputs, in order (default: all but the target). */
   readonly inputs?: readonly string[];

@@ -3,6 +3,7 @@ import { checkFits, checkOptions, DataError } from '../errors.ts';
 import { Dataset } from '../pipeline/dataset.ts';
 import { parsedJson, type TextChunks, TextReader, wholeText } from './chunks.ts';
 
+/** Options of `parseJsonLines` and `jsonLines`. */
 export interface JsonLinesOptions {
   /** What to call the file in errors (default 'JSON lines'). */
   readonly source?: string;

@@ -16,6 +16,7 @@ export function meanAndStd(values: ArrayLike<number>): { mean: number; std: numb
   return { mean, std: variance > 0 ? Math.sqrt(variance) : 1 };
 }
 
+/** Options of `fitNormalizer`. */
 export interface NormalizerOptions {
   /**
    * What has a mean and a deviation of its own: each element of a row, each channel (the first axis of a row, as in images [channels, height,

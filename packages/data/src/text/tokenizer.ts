@@ -13,11 +13,13 @@ interface Library {
   get_vocab(withAdded: boolean): ReadonlyMap<string, number>;
 }
 
+/** Options of `encode` of a tokenizer. */
 export interface EncodeOptions {
   /** Add the tokens that the file puts before and after a text, such as `<s>` (default true). */
   readonly special?: boolean;
 }
 
+/** Options of `decode` of a tokenizer. */
 export interface DecodeTextOptions {
   /** Leave special tokens out of the text (default true). */
   readonly skipSpecial?: boolean;

@@ -8,6 +8,7 @@
 import TinyQueue from 'tinyqueue';
 import { checkFits, checkInteger, checkOptions, isList } from '../errors.ts';
 
+/** Options of `trainBpe`. */
 export interface TrainBpeOptions {
   /** Tokens in all: 256 bytes, the special ones, and as many merges as fit or are found. */
   readonly vocabSize: number;

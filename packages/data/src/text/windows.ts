@@ -3,6 +3,7 @@ import { checkInteger, checkOptions, DataError } from '../errors.ts';
 import { Dataset } from '../pipeline/dataset.ts';
 import { listOf } from './tokenizer.ts';
 
+/** Options of `tokenWindows`. */
 export interface TokenWindowsOptions {
   /** Tokens of a stretch. */
   readonly length: number;

@@ -32,6 +32,7 @@ import type { KVCache } from './kv-cache.ts';
 import { Linear } from './linear.ts';
 import { LayerNorm } from './norm.ts';
 
+/** Options of `MultiHeadAttention`. */
 export interface MultiHeadAttentionOptions {
   /** Whether projections have biases (default true). */
   readonly bias?: boolean;
@@ -314,6 +315,7 @@ function causalMask(queries: number, keys: number): Tensor {
   return greaterEqual(reshape(arange(queries, { dtype: 'int32' }), [queries, 1]), arange(keys, { dtype: 'int32' }));
 }
 
+/** Options of `TransformerBlock`. */
 export interface TransformerBlockOptions
   extends Omit<MultiHeadAttentionOptions, 'kdim' | 'vdim' | 'addBiasKv' | 'addZeroAttn'> {
   /** Width between the two linear layers (default 4 times the block's). */

@@ -6,6 +6,7 @@ import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
 import { gruStep, lstmStep, projected } from './recurrent.ts';
 
+/** Options that recurrent cells share. */
 export interface CellOptions {
   /** Whether there are biases (default true). */
   readonly bias?: boolean;
@@ -73,6 +74,7 @@ abstract class Cell<State, Result> extends Module<[x: Tensor, state?: State], Re
   }
 }
 
+/** Options of `RNNCell`. */
 export interface RNNCellOptions extends CellOptions {
   /** What a step applies: 'tanh' (default) or 'relu'. */
   readonly nonlinearity?: 'tanh' | 'relu';

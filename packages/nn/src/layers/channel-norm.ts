@@ -12,6 +12,7 @@ import { filled } from '../init/filled.ts';
 import { Module } from '../module/module.ts';
 import { buffer, parameter } from '../module/parameter.ts';
 
+/** Options of `GroupNorm`, and of all norms over channels. */
 export interface ChannelNormOptions {
   /** Added to the variance (default 1e-5). */
   readonly eps?: number;
@@ -70,6 +71,7 @@ export class GroupNorm extends ChannelNorm {
   }
 }
 
+/** Options of `InstanceNorm1d`, `InstanceNorm2d` and `InstanceNorm3d`. */
 export interface InstanceNormLayerOptions extends ChannelNormOptions {
   /** Share of a batch's statistics in the running ones (default 0.1). */
   readonly momentum?: number;

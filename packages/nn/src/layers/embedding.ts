@@ -28,6 +28,7 @@ import { Module } from '../module/module.ts';
 import { withOwnValues } from '../module/own-values.ts';
 import { parameter } from '../module/parameter.ts';
 
+/** Options of `Embedding`. */
 export interface EmbeddingLayerOptions {
   /** A row that receives no gradient; it is zero at first, unless `weightInit` is given. Negative ones count from the end. */
   readonly paddingIdx?: number;
@@ -137,6 +138,7 @@ export class Embedding extends Module {
   }
 }
 
+/** Options of `EmbeddingBag`. */
 export interface EmbeddingBagLayerOptions extends EmbeddingLayerOptions {
   /** What becomes of the rows of a bag: 'mean' (default), 'sum' or 'max'. */
   readonly mode?: 'mean' | 'sum' | 'max';

@@ -29,6 +29,7 @@ import {
 import { checkFraction, checkInteger, checkOptions, checkTensor, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 
+/** Options of `KVCache`. */
 export interface KVCacheOptions {
   /** Positions there is room for, from the first call on. Default: 128, and more as they are needed. */
   readonly capacity?: number;

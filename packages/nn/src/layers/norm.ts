@@ -15,6 +15,7 @@ import { filled } from '../init/filled.ts';
 import { Module } from '../module/module.ts';
 import { buffer, parameter } from '../module/parameter.ts';
 
+/** Options of `BatchNorm1d`, `BatchNorm2d` and `BatchNorm3d`. */
 export interface BatchNormLayerOptions {
   /** Added to the variance (default 1e-5). */
   readonly eps?: number;
@@ -132,6 +133,7 @@ export class BatchNorm3d extends BatchNorm {
   }
 }
 
+/** Options of `LayerNorm`. */
 export interface LayerNormLayerOptions {
   /** Added to the variance (default 1e-5). */
   readonly eps?: number;
@@ -172,6 +174,7 @@ export class LayerNorm extends Module {
   }
 }
 
+/** Options of `RMSNorm`. */
 export interface RmsNormLayerOptions extends Omit<LayerNormLayerOptions, 'eps'> {
   /** Added to the mean square. Default, as in PyTorch (null too): the distance from 1 to the next number of the input's dtype, 1.2e-7 for float32. */
   readonly eps?: number | null;

@@ -16,6 +16,7 @@ import { Module } from '../module/module.ts';
 
 /** What divides a mean concerns no maximum, and means are of neighbouring elements. */
 export type MaxPoolSettings = Omit<PoolSettings, 'countIncludePad'>;
+/** Options of `AvgPool1d`, `AvgPool2d` and `AvgPool3d`. */
 export type AvgPoolSettings = Omit<PoolSettings, 'dilation'>;
 
 /** A window and its options: what MaxPool, AvgPool and LPPool are. */

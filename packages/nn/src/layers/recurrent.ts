@@ -30,6 +30,7 @@ import { uniformInit } from '../init/init.ts';
 import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
 
+/** Options that `LSTM`, `GRU` and `RNN` share. */
 export interface RecurrentOptions {
   /** Layers on top of each other (default 1). */
   readonly numLayers?: number;

@@ -16,6 +16,7 @@ import { filled } from '../init/filled.ts';
 import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
 
+/** Options of `PReLU`. */
 export interface PReLUOptions {
   /** How many slopes there are: 1 (default), or one per channel. */
   readonly numParameters?: number;

@@ -206,6 +206,7 @@ export class TransformerDecoder extends Module<[x: Tensor, memory: Tensor, call?
   }
 }
 
+/** Options of `Transformer`. */
 export interface TransformerOptions extends Omit<TransformerLayerOptions, 'causal' | 'bias'> {
   /** Size of the last axis of everything (default 512). */
   readonly dModel?: number;

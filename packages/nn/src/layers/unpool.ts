@@ -21,7 +21,9 @@ import { Module } from '../module/module.ts';
 import { AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d } from './adaptive-pool.ts';
 import { MaxPool1d, MaxPool2d, MaxPool3d, WindowPool } from './pool.ts';
 
+/** Options of `LPPool1d` and `LPPool2d`. */
 export type LPPoolSettings = Omit<PoolSettings, 'countIncludePad' | 'dilation'>;
+/** Options of `MaxUnpool1d`, `MaxUnpool2d` and `MaxUnpool3d`. */
 export type MaxUnpoolSettings = Omit<UnpoolSettings, 'outputSize'>;
 
 /**

@@ -58,6 +58,7 @@ function normExcept(v: Tensor, axis: number | null): Tensor {
   return sqrt(sum(square(v), { axis: axes, keepDims: true }));
 }
 
+/** Options of `weightNorm`. */
 export interface WeightNormOptions {
   /** The parameter (default 'weight'). */
   readonly name?: string;
@@ -122,6 +123,7 @@ const iterating = new WeakMap<
   Map<string, { readonly value: unknown; readonly own: PropertyDescriptor | undefined }>
 >();
 
+/** Options of `spectralNorm`. */
 export interface SpectralNormOptions {
   /** The parameter (default 'weight'). */
   readonly name?: string;

@@ -33,6 +33,7 @@ import {
 } from '@polygrad/core/functions';
 import { checkFits, checkInteger, checkOptions, checkTensor, NnError } from '../errors.ts';
 
+/** Options of `ctcLoss`. */
 export interface CtcOptions {
   /** The blank class, which means no label (default 0). */
   readonly blank?: number;

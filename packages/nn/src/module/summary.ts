@@ -34,6 +34,7 @@ export interface Summary {
   toString(): string;
 }
 
+/** Options of `summary`. */
 export interface SummaryOptions {
   /** Dtype of the inputs (default float32); an integer one for embeddings. */
   readonly dtype?: DType;

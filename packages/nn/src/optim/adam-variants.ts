@@ -51,6 +51,7 @@ function settingsOf(op: string, { betas = [0.9, 0.999], eps = 1e-8, weightDecay 
 const decayed = (g: Tensor, p: Tensor, { weightDecay }: Settings, decay: Tensor): Tensor =>
   weightDecay === 0 ? g : g.add(p.mul(decay));
 
+/** Options of `AMSGrad`. */
 export interface AMSGradOptions extends VariantOptions, MaximizeOptions {
   /** Decoupled weight decay, as in AdamW (default false: added to the gradient, as in Adam). */
   readonly decoupled?: boolean;
@@ -74,6 +75,7 @@ export class AMSGrad extends AdamBase {
   }
 }
 
+/** Options of `Adamax`. */
 export interface AdamaxOptions extends VariantOptions, MaximizeOptions {}
 
 type AdamaxNames = 'beta1' | 'rest1' | 'beta2' | 'rate' | 'eps' | 'decay';
@@ -120,6 +122,7 @@ export class Adamax extends Optimizer<AdamaxNames> {
   }
 }
 
+/** Options of `NAdam`. */
 export interface NAdamOptions extends VariantOptions {
   /** How fast the momentum grows to beta1 (default 4e-3). */
   readonly momentumDecay?: number;
@@ -209,6 +212,7 @@ export class NAdam extends Optimizer<NAdamNames> {
   }
 }
 
+/** Options of `RAdam`. */
 export interface RAdamOptions extends VariantOptions {}
 
 type RAdamNames = 'beta1' | 'rest1' | 'beta2' | 'rest2' | 'eps' | 'plain' | 'adaptive' | 'decay';

@@ -6,6 +6,7 @@ import { type MaximizeOptions, Optimizer, type OptimizerOptions } from './optimi
 import type { Correction, Scalars, StepScalars } from './step-numbers.ts';
 import type { Schedule } from './schedule.ts';
 
+/** Options of `Adam` and `AdamW`. */
 export interface AdamOptions extends OptimizerOptions, MaximizeOptions {
   /** Decay of the two running means; the first may be a schedule, such as `oneCycleMomentum` (default 0.9 and 0.999). */
   readonly betas?: readonly [number | Schedule, number];

@@ -9,6 +9,7 @@ import type { Schedule } from './schedule.ts';
 
 type Next = { parameter: Tensor; state: Tensor[] };
 
+/** Options of `RMSProp`. */
 export interface RMSPropOptions extends OptimizerOptions, MaximizeOptions {
   /** Decay of the running mean of squares (default 0.99). */
   readonly alpha?: number;
@@ -78,6 +79,7 @@ export class RMSProp extends Optimizer<RMSPropNames> {
   }
 }
 
+/** Options of `Adagrad`. */
 export interface AdagradOptions extends OptimizerOptions, MaximizeOptions {
   /** Step t has the rate `lr / (1 + (t - 1) lrDecay)` (default 0). */
   readonly lrDecay?: number;
@@ -134,6 +136,7 @@ export class Adagrad extends Optimizer<AdagradNames> {
   }
 }
 
+/** Options of `Adadelta`. */
 export interface AdadeltaOptions extends OptimizerOptions, MaximizeOptions {
   /** Decay of both running means (default 0.9). */
   readonly rho?: number;
@@ -188,6 +191,7 @@ export class Adadelta extends Optimizer<AdadeltaNames> {
   }
 }
 
+/** Options of `Rprop`. */
 export interface RpropOptions extends OptimizerOptions, MaximizeOptions {
   /** Factors of a step's size: where the gradient's sign changes, and where it stays (default 0.5 and 1.2). */
   readonly etas?: readonly [number, number];

@@ -26,6 +26,7 @@ import { checkedState, type LoadedState, type OptimizerState } from './saved-sta
 
 const owner: StateOwner = { op: 'loadStateDict', name: 'average', remedy: 'the state is of another model' };
 
+/** Options of `WeightAverage`. */
 export interface WeightAverageOptions {
   /**
    * Share of the mean so far that each update keeps: a number (default 0.999), or a function of how many updates there were. `(n) => n / (n + 1)` gives

@@ -91,6 +91,7 @@ export function clipGradValue(gradients: Gradients, limit: number): void {
   );
 }
 
+/** Options of `clipGradNorms`. */
 export interface ClipNormsOptions {
   /** Order of the norm: above 0, or infinity for the largest magnitude (default 2). */
   readonly order?: number;

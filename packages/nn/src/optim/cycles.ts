@@ -12,6 +12,7 @@ import {
 } from '../errors.ts';
 import type { Schedule } from './schedule.ts';
 
+/** Options of `linearRate`. */
 export interface RampOptions {
   /** Factor at the first step (default 1/3). */
   readonly from?: number;
@@ -36,6 +37,7 @@ export function linearRate(rate: number, options: RampOptions = {}): Schedule {
   return (step) => rate * (from + ((to - from) * Math.min(step, steps)) / steps);
 }
 
+/** Options of `heldRate`. */
 export interface HoldOptions {
   /** Factor of the first steps (default 1/3). */
   readonly factor?: number;
@@ -58,6 +60,7 @@ export function heldRate(rate: number, options: HoldOptions = {}): Schedule {
   return (step) => (step < steps ? rate * factor : rate);
 }
 
+/** Options of `cyclicRate` and `cyclicMomentum`. */
 export interface CyclicOptions {
   /** Steps from the lowest rate to the highest (default 2000). */
   readonly up?: number;
@@ -120,6 +123,7 @@ export function cyclicMomentum(low: number = 0.8, high: number = 0.9, options: C
   return (step) => high - (high - low) * height(step);
 }
 
+/** Options of `cosineRestarts`. */
 export interface RestartOptions {
   /** Length of the first cycle. */
   readonly steps: number;
@@ -205,6 +209,7 @@ export interface HasRate {
   readonly groups?: readonly HasRate[];
 }
 
+/** Options of `ReduceOnPlateau`. */
 export interface PlateauOptions {
   /** What is better: less ('min', default) or more. */
   readonly mode?: 'min' | 'max';

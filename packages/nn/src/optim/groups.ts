@@ -153,6 +153,7 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
   }
 }
 
+/** Options of `layerRates`. */
 export interface LayerRatesOptions {
   /** The last part's rate, or its schedule. */
   readonly lr: number | Schedule;

@@ -29,6 +29,7 @@ type Next = { parameter: Tensor; state: Tensor[] };
 /** The length of a tensor as a vector. */
 const lengthOf = (t: Tensor): Tensor => sqrt(sum(square(t)));
 
+/** Options of `LAMB`. */
 export interface LAMBOptions extends OptimizerOptions {
   /** Decay of the two running means (default 0.9 and 0.999). */
   readonly betas?: readonly [number, number];
@@ -95,6 +96,7 @@ export class LAMB extends Optimizer<LAMBNames> {
   }
 }
 
+/** Options of `Adafactor`. */
 export interface AdafactorOptions extends OptimizerOptions {
   /** Added to squared gradients, and least size that a parameter counts as (default 1e-30 and 1e-3). */
   readonly eps?: readonly [number, number];
@@ -176,6 +178,7 @@ export class Adafactor extends Optimizer<AdafactorNames> {
   }
 }
 
+/** Options of `Muon`. */
 export interface MuonOptions extends OptimizerOptions {
   /** Share of the running mean of gradients that is kept (default 0.95). */
   readonly momentum?: number;

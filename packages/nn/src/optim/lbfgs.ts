@@ -41,6 +41,7 @@ import { checkedState, type LoadedState, type OptimizerState } from './saved-sta
 import { inOrder } from './owners.ts';
 import { strongWolfe } from './wolfe.ts';
 
+/** Options of `LBFGS`. */
 export interface LBFGSOptions {
   /** Length of a step, of Newton's one (default 1); with a line search that of its first try. */
   readonly lr?: number;

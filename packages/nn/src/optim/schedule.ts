@@ -123,6 +123,7 @@ export function linearWarmup(steps: number, then: Schedule): Schedule {
   return (step) => (step < steps ? (then(0) * (step + 1)) / steps : then(step - steps));
 }
 
+/** Options of `oneCycle`. */
 export interface OneCycleOptions {
   readonly steps: number;
   /** Share of the steps that go up (default 0.3). */
@@ -175,6 +176,7 @@ export function oneCycle(rate: number, options: OneCycleOptions): Schedule {
   return phases('oneCycle', options, [first, rate, first, first / endFactor]);
 }
 
+/** Options of `oneCycleMomentum`. */
 export interface OneCycleMomentumOptions extends Omit<OneCycleOptions, 'startFactor' | 'endFactor'> {
   /** Momentum where the rate is highest (default 0.85). */
   readonly low?: number;

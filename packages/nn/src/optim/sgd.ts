@@ -6,6 +6,7 @@ import { type MaximizeOptions, Optimizer, type OptimizerOptions } from './optimi
 import type { Scalars, StepScalars } from './step-numbers.ts';
 import type { Schedule } from './schedule.ts';
 
+/** Options of `SGD`. */
 export interface SGDOptions extends OptimizerOptions, MaximizeOptions {
   /** Share of the last step's direction that is kept, or a schedule of it, such as `oneCycleMomentum` (default 0). */
   readonly momentum?: number | Schedule;
@@ -78,6 +79,7 @@ export class SGD extends Optimizer<SGDNames> {
   }
 }
 
+/** Options of `Lion`. */
 export interface LionOptions extends OptimizerOptions {
   /** Decay of the momentum in the step and in the state (default 0.9 and 0.99). */
   readonly betas?: readonly [number, number];

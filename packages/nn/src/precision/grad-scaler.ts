@@ -27,6 +27,7 @@ import { filled } from '../init/filled.ts';
 import { Optimizer } from '../optim/optimizer.ts';
 import { type Gradients, inOrder } from '../optim/owners.ts';
 
+/** Options of `GradScaler`. */
 export interface GradScalerOptions {
   /** First factor of the loss (default 65536). */
   readonly initScale?: number;

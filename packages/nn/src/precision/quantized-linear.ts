@@ -27,6 +27,7 @@ import { Linear } from '../layers/linear.ts';
 import { type AnyModule, checkModule, Module } from '../module/module.ts';
 import { buffer, roleOf } from '../module/parameter.ts';
 
+/** Options of `QuantizedLinear`. */
 export interface QuantizedLinearOptions {
   /** Whether there is a bias (default true). */
   readonly bias?: boolean;
@@ -94,6 +95,7 @@ function define(layer: object, weight: Tensor, scale: Tensor, bias: Tensor | nul
     });
 }
 
+/** Options of `quantize`. */
 export interface QuantizeOptions {
   /** Which layers, by their names in the model (default: all). */
   readonly filter?: (name: string, layer: Linear) => boolean;

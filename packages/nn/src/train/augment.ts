@@ -50,6 +50,7 @@ function sizeOf(op: string, x: Tensor): readonly [number, number, number, number
   return x.shape as unknown as readonly [number, number, number, number];
 }
 
+/** Options of `randomFlip`. */
 export interface RandomFlipOptions {
   /** Default 0.5. */
   readonly probability?: number;
@@ -80,6 +81,7 @@ export function randomFlip(options: RandomFlipOptions = {}): BatchTransform {
   };
 }
 
+/** Options of `randomCrop`. */
 export interface RandomCropOptions {
   /** Pixels put around each image before a part of the old size is cut out. Default 4. */
   readonly padding?: number;
@@ -113,6 +115,7 @@ export function randomCrop(options: RandomCropOptions = {}): BatchTransform {
   };
 }
 
+/** Options of `cutout`. */
 export interface CutoutOptions {
   /** Pixels of a side of the square. */
   readonly size: number;
@@ -146,6 +149,7 @@ export function cutout(options: CutoutOptions): BatchTransform {
   };
 }
 
+/** Options of `randomAffine`. */
 export interface RandomAffineOptions {
   /** Greatest turn to either side, in degrees. Default 0. */
   readonly degrees?: number;
@@ -211,6 +215,7 @@ function gamma(shape: number, numbers: Generator<number, never>): number {
   }
 }
 
+/** Options of `mixup`. */
 export interface MixupOptions {
   /** Of the beta distribution of the shares: the greater, the more even. Default 0.2. */
   readonly alpha?: number;

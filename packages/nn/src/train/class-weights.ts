@@ -2,6 +2,7 @@
 import { type Tensor, tensor } from '@polygrad/core/functions';
 import { checkFits, checkInteger, checkOptions, NnError } from '../errors.ts';
 
+/** Options of `classWeights`. */
 export interface ClassWeightsOptions {
   /** Number of classes (default: one more than the greatest label). */
   readonly classes?: number;

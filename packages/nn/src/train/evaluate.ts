@@ -9,6 +9,7 @@ import { checkMetrics, Meter, type Metrics, scoresOf } from './meter.ts';
 /** A loss of a batch: the mean over its rows, a scalar. */
 export type LossFunction = (prediction: Tensor, target: Tensor) => Tensor;
 
+/** Options of `evaluate`. */
 export interface EvaluateOptions {
   readonly loss: LossFunction;
   readonly metrics?: Metrics;

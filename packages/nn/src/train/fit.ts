@@ -33,6 +33,7 @@ import { checkMetrics, Meter, type Metrics, scoresOf } from './meter.ts';
 import { type ProgressStyle, progress } from './progress.ts';
 import { lossAndGrad } from './loss-and-grad.ts';
 
+/** Options of `fit`. */
 export interface FitOptions {
   /** Made over the model's parameters. One that takes a closure, as `LBFGS`, takes its iterations on each batch; it reads losses meanwhile. */
   readonly optimizer: Optimizer | ClosureOptimizer;

@@ -11,6 +11,7 @@ export interface RatePoint {
   readonly rates: readonly number[];
 }
 
+/** Options of `rateMonitor`. */
 export interface RateMonitorOptions {
   /** Steps between two points (default 1). */
   readonly every?: number;

@@ -87,6 +87,7 @@ interface Placed {
   readonly stores: number;
 }
 
+/** What a program is besides its body: name, grid, group, cost. */
 export interface BuildOptions {
   readonly name: string;
   readonly grid?: readonly [number, number, number];

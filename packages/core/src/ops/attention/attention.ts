@@ -36,6 +36,7 @@ import {
   weighed,
 } from './attention-blocks.ts';
 
+/** Options of `scaledDotProductAttention`. */
 export interface AttentionOptions {
   /** Which keys a query sees: bool (true takes part), or numbers that are added to the scores. Broadcasts to [..., H, L, S]. */
   readonly mask?: Tensor | null;
@@ -260,6 +261,7 @@ function readSettings(options: AttentionOptions, q: Node, mask: DType): Attentio
 
 // Rotary position embedding: pairs of numbers turned by angles that grow with the position.
 
+/** Options of `rotaryEmbedding`. */
 export interface RotaryOptions {
   /** Positions, broadcast to x.shape without its last axis. Default: 0, 1, 2 ... along the axis before the last. */
   readonly positions?: Tensor | null;

@@ -78,6 +78,7 @@ function withBias(op: string, result: Node, bias: Tensor | null | undefined, dty
 /** What padding puts around an input, as in PyTorch's layers. */
 export type PaddingMode = 'zeros' | 'reflect' | 'replicate' | 'circular';
 
+/** Options of `conv1d`, `conv2d`, `conv3d` and `depthwiseConv2d`. */
 export interface ConvOptions {
   /** Added per output feature: [O]. */
   readonly bias?: Tensor | null;
@@ -209,6 +210,7 @@ export function depthwiseConv2d(x: Tensor, kernel: Tensor, options: Omit<ConvOpt
 
 // Convolution with a separate kernel at every position: nothing is shared between places of the image.
 
+/** Options of `locallyConnectedConv2d`. */
 export interface LocalConvOptions extends Omit<ConvOptions, 'bias' | 'paddingMode'> {
   /** Added per output feature, [O], or per feature and position, [O, H', W']. */
   readonly bias?: Tensor | null;
@@ -300,6 +302,7 @@ export function locallyConnectedConv2d(x: Tensor, kernel: Tensor, options: Local
 // Transposed convolutions: the gradients of convolutions by their inputs, used to enlarge images. Each is a convolution of the input
 // with holes between its elements.
 
+/** Options of `convTranspose1d`, `convTranspose2d` and `convTranspose3d`. */
 export interface ConvTransposeOptions extends Omit<ConvOptions, 'padding' | 'paddingMode'> {
   /** Taken off each end of the result. Default 0. */
   readonly padding?: PerAxis;

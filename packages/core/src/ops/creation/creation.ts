@@ -25,6 +25,7 @@ import { isTensor, nodeOf, uploadNode, wrap } from '../../tensor/handle.ts';
 import { weakDefault } from '../../tensor/operand.ts';
 import type { CreationOptions, NamedDType, NestedInput, PlainDType, Tensor } from '../../tensor/types.ts';
 
+/** Options of `tensor`. */
 export interface TensorOptions<D extends DType = DType> extends CreationOptions<D> {
   /** Shape to give flat data, or to check nested data against. */
   readonly shape?: Shape;

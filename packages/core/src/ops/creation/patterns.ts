@@ -104,6 +104,7 @@ function matrixOffsets(op: string, rows: number, columns: number): Node {
   return offsets(rows, columns);
 }
 
+/** Options of `eye` and `tri`. */
 export interface EyeOptions<D extends DType = DType> extends CreationOptions<D> {
   /** Which diagonal: 0 the main one, positive above. */
   readonly diagonal?: number;

@@ -22,6 +22,7 @@ import { draw, isDrawn, type RandomKey, resolveKey, splitKey, wordsOf } from '..
 import { take } from '../indexing/indexing.ts';
 import { say } from '@polygrad/compiler/shape/shown';
 
+/** Options of `rand`, `randn`, `randint` and `bernoulli`. */
 export interface RandomOptions<D extends DType = DType> extends CreationOptions<D> {
   /** Key, or seed of a key; the same key gives the same numbers. Default: the next key of the generator that `seed` starts. */
   readonly key?: RandomKey | number;

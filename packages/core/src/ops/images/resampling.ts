@@ -23,8 +23,10 @@ import type { Tensor } from '../../tensor/types.ts';
 import { widened } from '../elementwise/recording.ts';
 import { cubicWeights, type Layout, readLayout, toChannelsFirst } from './image.ts';
 
+/** How `interpolate` takes an element from its neighbours. */
 export type InterpolateMode = 'nearest' | 'nearestExact' | 'linear' | 'bilinear' | 'trilinear' | 'bicubic';
 
+/** Options of `interpolate`. */
 export interface InterpolateOptions {
   /** Sizes of the spatial axes of the result: a number for all, or one per axis. This or scaleFactor. */
   readonly size?: number | readonly number[];
@@ -199,6 +201,7 @@ function clamped(index: Node, n: number): Node {
 // Positions run from -1 to 1 over each spatial axis, x (the last axis) first. Rows of channels are gathered from the image with the channels last,
 // whatever its layout, so each neighbour is one gather with one weight per position.
 
+/** Options of `gridSample`. */
 export interface GridSampleOptions {
   /** Default 'bilinear', which is trilinear for three spatial axes. 'bicubic' is for two. */
   readonly mode?: 'bilinear' | 'nearest' | 'bicubic';

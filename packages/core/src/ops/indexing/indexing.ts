@@ -209,6 +209,7 @@ export function maskedFill(x: Tensor, mask: Tensor, value: TensorLike): Tensor {
 
 // Rows of tables by index, one by one or in bags.
 
+/** Options of `embedding`. */
 export interface EmbeddingOptions {
   /** A row that receives no gradient. Negative ones count from the end. */
   readonly paddingIdx?: number;
@@ -261,6 +262,7 @@ export function embedding(indices: IndexLike, weight: Tensor, options: Embedding
   });
 }
 
+/** Options of `embeddingBag`. */
 export interface EmbeddingBagOptions {
   /** What becomes of the rows of a bag. An empty bag gives zeros. Default 'mean'. */
   readonly mode?: 'sum' | 'mean' | 'max';

@@ -21,6 +21,7 @@ import { sum } from '../reduction/reduction.ts';
 import { logSoftmax } from '../normalization/normalization.ts';
 import { say } from '@polygrad/compiler/shape/shown';
 
+/** Options of `nllLoss`. */
 export interface ClassLossOptions extends LossOptions {
   /** Weight of each class, [C]; the mean is weighted too. */
   readonly weight?: Tensor;
@@ -133,6 +134,7 @@ export function nllLoss(logs: Tensor, target: Tensor, options: ClassLossOptions 
   );
 }
 
+/** Options of `crossEntropy`. */
 export interface CrossEntropyOptions extends ClassLossOptions {
   /** Share of the target that is spread over all classes, 0 .. 1. Default 0. */
   readonly labelSmoothing?: number;

@@ -23,6 +23,7 @@ import { unsqueeze } from '../movement/shape.ts';
 import { norm, sum } from '../reduction/reduction.ts';
 import { between, checkNumber, finish, logitLoss, pair, type Reduction, weighted } from './loss-forms.ts';
 
+/** Options that losses share. */
 export interface LossOptions {
   /** Default 'mean'. */
   readonly reduction?: Reduction;
@@ -196,6 +197,7 @@ export function klDiv(
   );
 }
 
+/** Options of `gaussianNllLoss`. */
 export interface GaussianNllOptions extends LossOptions {
   /** With the constant log(2 pi) / 2. Default false. */
   readonly full?: boolean;
@@ -255,6 +257,7 @@ function varianceFor(op: string, variance: Tensor | number, x: Tensor, shape: Sh
 
 // Losses that are 0 beyond a margin: hinge, cosine embedding, triplets.
 
+/** Options of `hingeLoss` and `cosineEmbeddingLoss`. */
 export interface MarginOptions extends LossOptions {
   readonly margin?: number;
 }
@@ -313,6 +316,7 @@ export function cosineEmbeddingLoss(a: Tensor, b: Tensor, target: Tensor, option
   });
 }
 
+/** Options of `tripletMarginLoss`. */
 export interface TripletOptions extends MarginOptions {
   /** Order of the norm that measures distances, 2. */
   readonly p?: number;

@@ -86,6 +86,7 @@ export function marginRankingLoss(a: Tensor, b: Tensor, target: Tensor, options:
   });
 }
 
+/** Options of `poissonNllLoss`. */
 export interface PoissonNllOptions extends LossOptions {
   /** The prediction is the logarithm of the rate, not the rate. Default true. */
   readonly logInput?: boolean;
@@ -151,6 +152,7 @@ function rowsOf(op: string, x: Tensor, target: Tensor, wide: boolean): [scores: 
   return [p.reshape(scores, [rows, count]), p.reshape(saturated(classes), wide ? [rows, count] : [rows])];
 }
 
+/** Options of `multiMarginLoss`. */
 export interface MultiMarginOptions extends MarginOptions {
   /** 1 or 2: the power of what is missing to the margin. Default 1. */
   readonly p?: number;
@@ -276,6 +278,7 @@ export function multiLabelSoftMarginLoss(
 
 // Losses against classes of very different sizes.
 
+/** Options of `focalLoss`. */
 export interface FocalOptions extends LossOptions {
   /** Weight of positive targets; negative ones have 1 minus it. Null for none. Default 0.25. */
   readonly alpha?: number | null;
@@ -314,6 +317,7 @@ export function focalLoss(logits: Tensor, target: Tensor, options: FocalOptions 
   });
 }
 
+/** Options of `diceLoss`. */
 export interface DiceOptions extends LossOptions {
   /** Added to numerator and denominator, so that nothing against nothing has no loss. Default 1. */
   readonly smooth?: number;

@@ -288,6 +288,7 @@ export function unbind(x: Tensor, axis?: JoinAxis): Tensor[] {
 /** Widths of pad: one number, one pair for all axes, or a pair per axis. */
 export type PadWidths = number | readonly [number, number] | readonly (readonly [number, number])[];
 
+/** Options of `pad`. */
 export interface PadOptions {
   /** What the new elements are: `value`, the mirrored inside without or (symmetric) with the edge, the edge, the other end. Default 'constant'. */
   readonly mode?: 'constant' | FilledFrom;

@@ -198,6 +198,7 @@ function byRunning(op: string, t: Tensor, options: Affine & Running, shape: Shap
   return affine(mul(sub(t, reshape(runningMean, shape)), rsqrt(variance)), options, shape, op);
 }
 
+/** Options of `batchNorm`. */
 export interface BatchNormOptions extends Affine, Running {
   /** Use the batch's own statistics (and update the running ones); otherwise the running ones, which are needed then. Default false. */
   readonly training?: boolean;
@@ -243,6 +244,7 @@ export function batchNorm(x: Tensor, options: BatchNormOptions = {}): Tensor {
   );
 }
 
+/** Options of `layerNorm`. */
 export interface LayerNormOptions extends Affine {
   /** Sizes of the last axes, which are normalised together. Default: the last axis. */
   readonly normalizedShape?: number | readonly number[];
@@ -291,6 +293,7 @@ export function layerNorm(x: Tensor, options: LayerNormOptions = {}): Tensor {
   );
 }
 
+/** Options of `rmsNorm`. */
 export interface RmsNormOptions extends Omit<LayerNormOptions, 'eps'> {
   /** Added to the mean square. Default (null too): the distance from 1 to the next number of the dtype of x. */
   readonly eps?: number | null;
@@ -329,6 +332,7 @@ export function rmsNorm(x: Tensor, options: RmsNormOptions = {}): Tensor {
 
 // Normalisation over channels of images: in groups, one by one, and by neighbouring channels.
 
+/** Options of `groupNorm`. */
 export interface ImageNormOptions extends Affine {
   /** Default 'nchw'. */
   readonly layout?: Layout;
@@ -392,6 +396,7 @@ export function groupNorm(x: Tensor, options: ImageNormOptions & { readonly grou
   return grouped('groupNorm', x, options?.groups ?? Number.NaN, options ?? {});
 }
 
+/** Options of `instanceNorm`. */
 export interface InstanceNormOptions extends ImageNormOptions, Running {
   /** Use the statistics of each element (and update the running ones by their means); otherwise the running ones, which are needed then. Default true. */
   readonly useInputStats?: boolean;
@@ -413,6 +418,7 @@ export function instanceNorm(x: Tensor, options: InstanceNormOptions = {}): Tens
   return grouped('instanceNorm', x, null, options);
 }
 
+/** Options of `localResponseNorm`. */
 export interface LocalResponseNormOptions {
   /** Channels that are looked at together. */
   readonly size: number;

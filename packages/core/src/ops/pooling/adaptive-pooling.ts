@@ -22,6 +22,7 @@ import type { WithIndices } from './pooling.ts';
 /** Size of the result: a number for all spatial axes, or one per axis; null keeps the input's. */
 export type AdaptiveSize = number | readonly (number | null)[];
 
+/** Options of adaptive pooling. */
 export interface AdaptiveSettings {
   /** Default 'nchw'. */
   readonly layout?: Layout;

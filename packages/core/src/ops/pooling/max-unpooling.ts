@@ -23,6 +23,7 @@ import {
 } from '../images/image.ts';
 import { safeIndex } from '../indexing/index-argument.ts';
 
+/** Options of `maxUnpool1d`, `maxUnpool2d` and `maxUnpool3d`. */
 export interface UnpoolSettings {
   /** Default: the window's size. */
   readonly stride?: PerAxis;

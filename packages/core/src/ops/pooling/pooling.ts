@@ -31,6 +31,7 @@ import {
 // Windows are given as a size or as options: `maxPool2d(x, 2)`, `maxPool2d(x, 3, { stride: 2, padding: 1 })`,
 // `maxPool2d(x, { kernelSize: 2 })`. The stride is the window's size unless given.
 
+/** Options of pooling besides the size of the window. */
 export interface PoolSettings {
   /** Default: the window's size. */
   readonly stride?: PerAxis;
@@ -46,6 +47,7 @@ export interface PoolSettings {
   readonly layout?: Layout;
 }
 
+/** Options of pooling with the size of the window. */
 export interface PoolOptions extends PoolSettings {
   readonly kernelSize: PerAxis;
 }

@@ -34,6 +34,7 @@ function atLeast(length: Tensor, least: number): Tensor {
   return where(less(length, bound), bound, length);
 }
 
+/** Options of `normalize`. */
 export interface NormalizeOptions {
   /** Order of the norm, 2. Any number, infinite and negative ones too. */
   readonly p?: number;

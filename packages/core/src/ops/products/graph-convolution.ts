@@ -26,6 +26,7 @@ export interface EdgeList {
   readonly weights?: Tensor | null;
 }
 
+/** Options of `graphConv`. */
 export interface GraphConvOptions {
   /** Added per output feature: [O]. */
   readonly bias?: Tensor | null;

@@ -40,6 +40,7 @@ export function matmul(a: Tensor, b: Tensor): Tensor {
   return wrap(matmulNode('matmul', x, y));
 }
 
+/** Options of `gemm`. */
 export interface GemmOptions {
   /** Factor of the product. Default 1. */
   readonly alpha?: TensorLike;

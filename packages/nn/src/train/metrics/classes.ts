@@ -21,6 +21,7 @@ import { checkInteger, checkNumber, checkOptions, NnError } from '../../errors.t
 import type { Metric } from '../meter.ts';
 import type { SummedMetric } from './summed.ts';
 
+/** Options of `confusionMatrix` and `meanIoU`. */
 export interface ClassesOptions {
   /** How many classes there are. Default 2. */
   readonly classes?: number;
@@ -30,6 +31,7 @@ export interface ClassesOptions {
   readonly ignoreIndex?: number;
 }
 
+/** Options of `precision`, `recall` and `f1Score`. */
 export interface ScoreOptions extends ClassesOptions {
   /**
    * 'binary', the default with two classes, is the score of class 1. 'macro', the default with more, is the mean over the classes. 'weighted' is the

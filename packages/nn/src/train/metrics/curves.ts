@@ -22,6 +22,7 @@ import {
 import { checkInteger, checkOptions, NnError } from '../../errors.ts';
 import type { SummedMetric } from './summed.ts';
 
+/** Options of `auc`. */
 export interface AucOptions {
   /** Scores are counted in so many bins. Pairs of rows whose scores share a bin count as equal. Default 1000. */
   readonly bins?: number;
@@ -88,6 +89,7 @@ export function auc(options: AucOptions = {}): SummedMetric {
   };
 }
 
+/** Options of `perplexity`. */
 export interface PerplexityOptions {
   /** A target that does not count. */
   readonly ignoreIndex?: number;
