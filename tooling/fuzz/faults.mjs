@@ -230,30 +230,7 @@ async function schedule(make, c) {
     // Not before: a busy machine may compile for longer, and what is lost here has no copies to go on from.
     if (hangs) pg.setRecovery({ ...policy, timeout });
     gpu.arm(first);
-    let done = 0;
-    for (let tries = 0; done < steps; tries++) {
-      if (tries > 20 * steps) throw new Error(`no progress after step ${done}`);
-      try {
-        const loss = await training.step(done);
-        if (loss !== null && !Object.is(loss, losses[done]))
-          throw new Error(`the loss of step ${done} is ${loss}, without faults ${losses[done]}`);
-        done++;
-        continue;
-      } catch (error) {
-        if (!(error instanceof PolygradError)) throw error;
-        thrown++;
-        // With no engine left it is for the program to choose one.
-        if (error.code === 'DEVICE_LOST' && tries > done + 10) await pg.setEngine('cpu');
-      }
-      done = await stateNow(training, states, () => thrown++);
-    }
-    done = await stateNow(training, states, () => thrown++);
-    while (done < steps) {
-      await training.step(done).catch((error) => {
-        if (!(error instanceof PolygradError)) throw error;
-      });
-      done = await stateNow(training, states, () => thrown++);
-    }
+    thrown = await trainThrough(training, states, losses);
   } finally {
     for (const engine of engines) engine.arm(null);
     training.dispose();
@@ -268,6 +245,36 @@ async function schedule(make, c) {
   if (numTensors !== before.numTensors) throw new Error(`${numTensors} tensors where ${before.numTensors} were before`);
   if (numBuffers > 0) throw new Error(`${numBuffers} buffers of ${bytes} bytes are held by nobody`);
   return { thrown, engines: engines.length };
+}
+
+/** Trains to the last step, through whatever fails; returns how many errors the program was given. Losses and states are those without faults. */
+async function trainThrough(training, states, losses) {
+  let thrown = 0;
+  let done = 0;
+  for (let tries = 0; done < steps; tries++) {
+    if (tries > 20 * steps) throw new Error(`no progress after step ${done}`);
+    try {
+      const loss = await training.step(done);
+      if (loss !== null && !Object.is(loss, losses[done]))
+        throw new Error(`the loss of step ${done} is ${loss}, without faults ${losses[done]}`);
+      done++;
+      continue;
+    } catch (error) {
+      if (!(error instanceof PolygradError)) throw error;
+      thrown++;
+      // With no engine left it is for the program to choose one.
+      if (error.code === 'DEVICE_LOST' && tries > done + 10) await pg.setEngine('cpu');
+    }
+    done = await stateNow(training, states, () => thrown++);
+  }
+  done = await stateNow(training, states, () => thrown++);
+  while (done < steps) {
+    await training.step(done).catch((error) => {
+      if (!(error instanceof PolygradError)) throw error;
+    });
+    done = await stateNow(training, states, () => thrown++);
+  }
+  return thrown;
 }
 
 /** Nothing is under way any more. What went wrong before may be told here. */

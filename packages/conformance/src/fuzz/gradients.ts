@@ -184,6 +184,82 @@ export async function checkGradients(program: Program): Promise<boolean> {
   }
 }
 
+/** The gradient of a program as `grads` has it, and what others are compared with. */
+interface Found {
+  readonly comparisons: Comparisons;
+  readonly problem: Problem;
+  readonly points: readonly Tensor[];
+  readonly directions: readonly NDArray[];
+  readonly gradient: readonly NDArray[];
+  /** A gradient along the directions. */
+  readonly sum: (of: readonly NDArray[]) => number;
+  readonly scale: number;
+  readonly value: number;
+  readonly magnitude: number;
+}
+
+/** The gradient against finite differences in float64, but for corners. */
+async function differences({ comparisons, problem, directions, gradient, sum, magnitude }: Found): Promise<void> {
+  const slopeAlong = (ways: readonly NDArray[]): Promise<Slope | null> =>
+    slope(async (by) => problem.value(problem.at(ways, by)).value);
+  const straight = await slopeAlong(directions);
+  if (straight !== null) {
+    const isCorner = async (): Promise<boolean> => !(await isSmooth(straight, directions, slopeAlong));
+    const allowed = 1e-5 + 1e-3 * Math.abs(straight.value) + straight.doubt + 1e-9 * magnitude;
+    if (finite(gradient)) await comparisons.agreeOrCorner('gradient', sum(gradient), straight.value, allowed, isCorner);
+    else if (!(await isCorner())) throw new Error(`gradient: not finite where ${straight.value} is expected`);
+  }
+}
+
+/** The gradient with a checkpoint, by backward() and by a tape. */
+async function otherWays({ comparisons, problem, points, gradient, sum }: Found, close: number): Promise<void> {
+  const again = await arraysOf(pg.grads((...xs: Tensor[]) => pg.checkpoint(problem.run, ...xs))(...points) as Tensor[]);
+  comparisons.agree('gradient with checkpoint', sum(again), sum(gradient), close);
+
+  const leaves = problem.points();
+  for (const t of leaves) t.requiresGrad = true;
+  pg.scope(() => problem.run(...leaves).backward());
+  const own = await arraysOf(leaves.map((t) => t.grad ?? pg.zerosLike(t)));
+  for (const t of leaves) t.dispose();
+  comparisons.agree('backward()', sum(own), sum(gradient), close);
+
+  const taped = await arraysOf(
+    pg.scope(() => {
+      const tape = new pg.GradientTape();
+      tape.watch(...points);
+      const loss = problem.run(...points);
+      pg.noGrad(() => problem.run(...points));
+      return tape.gradient(loss, [...points]);
+    }),
+  );
+  comparisons.agree('GradientTape', sum(taped), sum(gradient), close);
+}
+
+/** Values and gradients of two points at once, by vmap. */
+async function inBatches(found: Found, close: number): Promise<void> {
+  const { comparisons, problem, points, directions, gradient, sum, scale, value, magnitude } = found;
+  const moved = problem.points(problem.at(directions, 1e-3));
+  const batch = points.map((t, i) => pg.stack([t, moved[i]!]));
+  const both = await arrayOf(pg.vmap(problem.run)(...batch));
+  const one = await arrayOf(pg.scope(() => problem.run(...moved)));
+  const apart = await arraysOf(
+    pg.vmap((...xs: Tensor[]) => pg.grads(problem.run)(...xs) as Tensor[])(...batch) as Tensor[],
+  );
+  const there = await arraysOf(pg.grads(problem.run)(...moved) as Tensor[]);
+  pg.dispose([moved, batch]);
+  const part = (half: number): NDArray[] =>
+    apart.map(({ shape, data }) => {
+      const many = data.length / 2;
+      return { shape: shape.slice(1), data: data.slice(half * many, (half + 1) * many) };
+    });
+  comparisons.agree('gradients in a batch, first', sum(part(0)), sum(gradient), close);
+  if (finite(there) && scale < 1e6)
+    comparisons.agree('gradients in a batch, second', sum(part(1)), sum(there), 2 * close);
+  comparisons.agree('vmap, first', both.data[0]!, value, 1e-9 * magnitude + 1e-9);
+  if (Number.isFinite(one.data[0]!))
+    comparisons.agree('vmap, second', both.data[1]!, one.data[0]!, 1e-9 * magnitude + 1e-9);
+}
+
 async function compare(program: Program, comparisons: Comparisons): Promise<boolean> {
   const problem = new Problem(program);
   if (problem.empty) return false;
@@ -201,16 +277,8 @@ async function compare(program: Program, comparisons: Comparisons): Promise<bool
       const gradient = await arraysOf(pg.grads(problem.run)(...points) as Tensor[]);
       const sum = (of: readonly NDArray[]): number => of.reduce((s, g, i) => s + dot(g, directions[i]!), 0);
       const scale = gradient.reduce((s, g, i) => s + size(g, directions[i]!), 0);
-      const slopeAlong = (ways: readonly NDArray[]): Promise<Slope | null> =>
-        slope(async (by) => problem.value(problem.at(ways, by)).value);
-      const straight = await slopeAlong(directions);
-      if (straight !== null) {
-        const isCorner = async (): Promise<boolean> => !(await isSmooth(straight, directions, slopeAlong));
-        const allowed = 1e-5 + 1e-3 * Math.abs(straight.value) + straight.doubt + 1e-9 * magnitude;
-        if (finite(gradient))
-          await comparisons.agreeOrCorner('gradient', sum(gradient), straight.value, allowed, isCorner);
-        else if (!(await isCorner())) throw new Error(`gradient: not finite where ${straight.value} is expected`);
-      }
+      const found = { comparisons, problem, points, directions, gradient, sum, scale, value, magnitude };
+      await differences(found);
       if (!finite(gradient) || scale > 1e10) return true;
       const close = 1e-9 * scale + 1e-10;
 
@@ -218,50 +286,8 @@ async function compare(program: Program, comparisons: Comparisons): Promise<bool
       comparisons.agree('value', (await arrayOf(y)).data[0]!, value, 1e-9 * magnitude + 1e-9);
       comparisons.agree('jvp and gradient', (await arrayOf(change)).data[0]!, sum(gradient), close);
 
-      const again = await arraysOf(
-        pg.grads((...xs: Tensor[]) => pg.checkpoint(problem.run, ...xs))(...points) as Tensor[],
-      );
-      comparisons.agree('gradient with checkpoint', sum(again), sum(gradient), close);
-
-      const leaves = problem.points();
-      for (const t of leaves) t.requiresGrad = true;
-      pg.scope(() => problem.run(...leaves).backward());
-      const own = await arraysOf(leaves.map((t) => t.grad ?? pg.zerosLike(t)));
-      for (const t of leaves) t.dispose();
-      comparisons.agree('backward()', sum(own), sum(gradient), close);
-
-      const taped = await arraysOf(
-        pg.scope(() => {
-          const tape = new pg.GradientTape();
-          tape.watch(...points);
-          const loss = problem.run(...points);
-          pg.noGrad(() => problem.run(...points));
-          return tape.gradient(loss, [...points]);
-        }),
-      );
-      comparisons.agree('GradientTape', sum(taped), sum(gradient), close);
-
-      const moved = problem.points(problem.at(directions, 1e-3));
-      const batch = points.map((t, i) => pg.stack([t, moved[i]!]));
-      const both = await arrayOf(pg.vmap(problem.run)(...batch));
-      const one = await arrayOf(pg.scope(() => problem.run(...moved)));
-      const apart = await arraysOf(
-        pg.vmap((...xs: Tensor[]) => pg.grads(problem.run)(...xs) as Tensor[])(...batch) as Tensor[],
-      );
-      const there = await arraysOf(pg.grads(problem.run)(...moved) as Tensor[]);
-      pg.dispose([moved, batch]);
-      const part = (half: number): NDArray[] =>
-        apart.map(({ shape, data }) => {
-          const many = data.length / 2;
-          return { shape: shape.slice(1), data: data.slice(half * many, (half + 1) * many) };
-        });
-      comparisons.agree('gradients in a batch, first', sum(part(0)), sum(gradient), close);
-      if (finite(there) && scale < 1e6)
-        comparisons.agree('gradients in a batch, second', sum(part(1)), sum(there), 2 * close);
-      comparisons.agree('vmap, first', both.data[0]!, value, 1e-9 * magnitude + 1e-9);
-      if (Number.isFinite(one.data[0]!))
-        comparisons.agree('vmap, second', both.data[1]!, one.data[0]!, 1e-9 * magnitude + 1e-9);
-
+      await otherWays(found, close);
+      await inBatches(found, close);
       const probe = { points, directions, directionTensors, probes, probeTensors };
       await second(comparisons, problem, probe, along);
       return true;

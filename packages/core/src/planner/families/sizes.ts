@@ -191,19 +191,8 @@ export function sizesOf(before: Sample, now: Sample, captured: CapturedGraph): S
   const [was, is] = [valuesOf(terms, changed.before), valuesOf(terms, changed.n)];
   const multiple = (a: number, b: number): Multiple | null => multipleOf(was, is, a, b);
 
-  const axes: (Multiples | null)[] = [];
-  for (let i = 0; i < shapes.length; i++) {
-    const [a, b] = [before.shapes[i]!, shapes[i]!];
-    if (a.length !== b.length) return null;
-    if (a.every((x, axis) => x === b[axis])) {
-      axes.push(null);
-      continue;
-    }
-    const multiples = a.map((x, axis) => (x === b[axis] ? null : multiple(x, b[axis]!)));
-    if (multiples.some((m, axis) => m === null && a[axis] !== b[axis])) return null;
-    axes.push(multiples);
-  }
-
+  const axes = axesOf(before, now, multiple);
+  if (axes === null) return null;
   const holes: number[] = [];
   const factors: number[] = [];
   const of: number[] = [];
@@ -266,6 +255,27 @@ export function sizesOf(before: Sample, now: Sample, captured: CapturedGraph): S
     begins,
     bound,
   };
+}
+
+/** What the axes of each shape are of sizes, null for shapes that stay; null where one is no multiple of a size. */
+function axesOf(
+  before: Sample,
+  now: Sample,
+  multiple: (a: number, b: number) => Multiple | null,
+): (Multiples | null)[] | null {
+  const axes: (Multiples | null)[] = [];
+  for (const [i, b] of now.shapes.entries()) {
+    const a = before.shapes[i]!;
+    if (a.length !== b.length) return null;
+    if (a.every((x, axis) => x === b[axis])) {
+      axes.push(null);
+      continue;
+    }
+    const multiples = a.map((x, axis) => (x === b[axis] ? null : multiple(x, b[axis]!)));
+    if (multiples.some((m, axis) => m === null && a[axis] !== b[axis])) return null;
+    axes.push(multiples);
+  }
+  return axes;
 }
 
 /** Where a slice or a padding begins; null where both samples agree, undefined where the beginning depends on sizes in another way. */
