@@ -7,7 +7,7 @@ import { rebase } from './lower.ts';
 
 const elementBytes: number[] = [];
 for (const { id, bytes } of Object.values(dtypeInfo)) elementBytes[id] = bytes;
-const options = { elementBytes, bindAlign: 4 };
+const options = { elementBytes, bindAlign: 4, simt: false };
 
 /** `out[i + to] = x[4 i + from]` of 5 elements, `x` also read where `more` says. */
 function copy(e: Exprs, from: number, to: number, more?: (x: KNode, i: KNode) => KNode): LoopKernel {
