@@ -130,7 +130,10 @@ class CompiledFunction {
     }
     const script = observation.finish(value);
     const difference = this.#learn(calls, script, observation, expected);
-    if (difference === null || difference.seen || expected === null) return value;
+    if (difference === null || difference.seen || expected === null) {
+      observation.forget();
+      return value;
+    }
     observation.disposeMade();
     const { replays } = expected.trust;
     this.recordings.distrust(expected.trust);

@@ -71,7 +71,7 @@ export class Watch {
 
 export class Observation extends Watch implements Observer {
   readonly #state: EngineState;
-  readonly #arguments: readonly unknown[];
+  #arguments: readonly unknown[];
   readonly #newest: number = graph.newest;
   readonly #root = graph.root;
   readonly #tracked = graph.leaves;
@@ -82,6 +82,8 @@ export class Observation extends Watch implements Observer {
   reason: string | null = null;
   /** Every source still has its tensor; `freeArguments` comes later. */
   readonly #inputs: Input[] = [];
+  /** The nodes of inputs. Scripts do not hold them. */
+  readonly #nodes: Node[] = [];
   readonly #byNode = new Map<Node, Input>();
   readonly #known = new Set<TrackedHandle>();
   /** Tensors that the call made. A list, as sets of so many take longer. */
@@ -182,13 +184,13 @@ export class Observation extends Watch implements Observer {
       shape,
       dtype,
       ...place,
-      node,
       requiresGrad,
       value: knownValue(node),
       limits: null,
       written: false,
     };
     this.#inputs.push(input);
+    this.#nodes.push(node);
     watchRange(node);
     this.#byNode.set(node, input);
     if (first === undefined) this.#slots.add(buffer, { slot, base: offset });
@@ -264,8 +266,8 @@ export class Observation extends Watch implements Observer {
   }
 
   within(range: KnownRange, least: number, most: number): void {
-    for (const input of this.#inputs) {
-      if (rangeOf(input.node) !== range) continue;
+    for (const [i, input] of this.#inputs.entries()) {
+      if (rangeOf(this.#nodes[i]!) !== range) continue;
       const [low, high] = input.limits ?? [least, most];
       input.limits = [Math.max(low, least), Math.min(high, most)];
     }
@@ -351,6 +353,13 @@ export class Observation extends Watch implements Observer {
     for (const handle of this.#made) handle.dispose();
   }
 
+  /** Forgets the tensors and nodes of the call. V8 collects an observation late, and with it all that it names. */
+  forget(): void {
+    this.#arguments = [];
+    this.#made.length = this.#nodes.length = 0;
+    for (const known of [this.#byNode, this.#known, this.#assigned, this.#slots, this.#numbers]) known.clear();
+  }
+
   /** Releases what was held for a script. */
   end(): void {
     this.#releaseUploads();
@@ -373,7 +382,9 @@ export class Observation extends Watch implements Observer {
       if (node.requiresGrad && node.slot !== releasedSlot)
         this.#fail('it returns a tensor with a history of gradients');
       const { shape, dtype } = node;
-      const at = made.push({ ...this.#storageOf(node), shape, dtype, released: node.slot === releasedSlot, label }) - 1;
+      const { slot, offset, strides } = this.#storageOf(node);
+      const released = node.slot === releasedSlot;
+      const at = made.push({ slot, offset, strides, shape, dtype, released, label }) - 1;
       returned.set(handle, at);
       return at;
     });
@@ -409,10 +420,10 @@ export class Observation extends Watch implements Observer {
   }
 
   #checkInputs(): void {
-    for (const { sources, requiresGrad, node } of this.#inputs)
+    for (const [at, { sources, requiresGrad }] of this.#inputs.entries())
       for (let i = 0; i < sources.length; i++) {
         const handle = sources[i]!.handle!;
-        if (handle.node !== node && !this.#assigned.has(handle))
+        if (handle.node !== this.#nodes[at] && !this.#assigned.has(handle))
           this.#fail('it changes what a tensor from outside names');
         if (handle.node.requiresGrad !== requiresGrad) this.#fail('it changes requiresGrad of a tensor from outside');
         if (handle.node.slot?.grad) this.#fail('backward() leaves gradients in tensors from outside');
@@ -459,7 +470,7 @@ export class Observation extends Watch implements Observer {
       for (let source = 0; source < sources.length; source++) {
         const handle = sources[source]!.handle!;
         const { node } = handle;
-        if (!this.#assigned.has(handle) || node === input.node) continue;
+        if (!this.#assigned.has(handle) || node === this.#nodes[at]) continue;
         if (source > 0 && sources.findIndex((one) => one.handle === handle) < source) continue;
         const { slot, offset, strides } = this.#storageOf(node);
         const inPlace = written && slot === at && offset === 0 && names === 1;

@@ -9,7 +9,7 @@ import type { PoolBuffer } from '../engine/pool.ts';
 import { noticed } from '../engine/recovery.ts';
 import { engines, getEngine } from '../engine/registry.ts';
 import { forgetRange, rangeOf } from '../graph/known-range.ts';
-import { type Node, type NodeStorage, nextMark } from '../graph/node.ts';
+import { type NodeStorage, nextMark } from '../graph/node.ts';
 import { bufferNode, numberOf } from '../graph/primitives.ts';
 import { finishFlush, releasedSlot } from '../graph/recorder.ts';
 import { beginOp } from '../graph/scope.ts';
@@ -49,8 +49,8 @@ export class Runner {
   readonly #bases: number[];
   readonly #since: number[];
   #clock = 1;
-  /** For each input the value checked last. */
-  readonly #nodes: (Node | null)[];
+  /** For each input the value checked last, and the number of its node: nodes would outlive their tensors here. */
+  readonly #nodes: number[];
   readonly #storages: (NodeStorage | null)[];
   readonly #first: number;
   readonly #numbers: (number | bigint)[];
@@ -64,7 +64,7 @@ export class Runner {
     this.#memory = new Array<null>(count).fill(null);
     this.#bases = new Array<number>(count).fill(0);
     this.#since = new Array<number>(count).fill(0);
-    this.#nodes = new Array<null>(inputs.length).fill(null);
+    this.#nodes = new Array<number>(inputs.length).fill(0);
     this.#storages = new Array<null>(inputs.length).fill(null);
     this.#numbers = new Array<number>(live.length).fill(0);
   }
@@ -116,12 +116,12 @@ export class Runner {
     const { slot } = node;
     if (slot !== null ? slot === releasedSlot || slot.grad !== null : node.requiresGrad) return false;
     const buffer = storage.buffer as PoolBuffer;
-    if (storage !== this.#storages[at] || node !== this.#nodes[at]) {
+    if (storage !== this.#storages[at] || node.id !== this.#nodes[at]) {
       if (!this.#lies(input, storage, buffer) || !Object.is(knownValue(node), input.value)) return false;
       // The function says what is wrong.
       const range = input.limits === null ? null : rangeOf(node);
       if (range !== null && (range[0] < input.limits![0] || range[1] > input.limits![1])) return false;
-      this.#nodes[at] = node;
+      this.#nodes[at] = node.id;
       this.#storages[at] = storage;
     }
     // Memory may be overwritten only if nothing else uses it.

@@ -33,8 +33,6 @@ export interface Input {
   readonly unit: number;
   /** Bytes from the beginning of its buffer. */
   readonly offset: number;
-  /** Its node at recording. */
-  readonly node: Node;
   readonly requiresGrad: boolean;
   /** Its value, if known without reading: the graph may depend on it. */
   readonly value: number | bigint | null;

@@ -24,6 +24,11 @@ export class Slots {
   readonly #byMemory = new Map<EngineBuffer, SlotAddress>();
   readonly #byBuffer = new Map<PoolBuffer, SlotAddress>();
 
+  clear(): void {
+    this.#byMemory.clear();
+    this.#byBuffer.clear();
+  }
+
   /** The address of a buffer; undefined if it has not turned up. */
   of(buffer: PoolBuffer): SlotAddress | undefined {
     return this.#byBuffer.get(buffer);
@@ -141,6 +146,12 @@ export class Numbers {
   readonly live: Live[] = [];
   readonly #liveOf = new Map<Node, number>();
   readonly #planned: Planned[] = [];
+
+  /** Forgets nodes and plans. */
+  clear(): void {
+    this.#liveOf.clear();
+    this.#planned.length = 0;
+  }
 
   add(node: Node, live: Live): void {
     this.#liveOf.set(node, this.live.push(live) - 1);

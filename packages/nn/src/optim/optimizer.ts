@@ -67,6 +67,14 @@ const owner: StateOwner = {
 /** A tensor that a step assigns, and its new value. */
 type Change = readonly [target: Tensor, value: Tensor];
 
+/** What a step computes with, by the leaders of parameters (`#leaders`). Compiled steps set it anew at every call. */
+interface StepNumbers<Names extends string> {
+  rate: number;
+  /** Steps with this one. */
+  readonly steps: number[];
+  readonly numbers: Record<Names, number>[];
+}
+
 /** 16-bit floats lose small steps: their parameters have a float32 copy, which the formulas work on. */
 const isSmall = ({ dtype }: Tensor): boolean => dtype === 'float16' || dtype === 'bfloat16';
 const master = 'master';
@@ -250,34 +258,9 @@ export abstract class Optimizer<Names extends string = string> {
       if (gradient !== null) this.#check(index, gradient);
     }
     if (guard !== undefined) this.#skipped ??= registerState(keep(filled([], 0, 'int32')));
-    // Parameters that have taken equally many steps share the numbers of a step. A compiled step is recorded anew where they no longer do.
-    hostValue(() => this.#leaders.join());
-    const leaders = this.#leaders;
-    const steps: number[] = [];
-    const numbers: Record<Names, number>[] = [];
-    let rate = 0;
-    // At every call of a compiled step, too.
-    hostEffect(() => {
-      const source = typeof this.learningRate === 'function' ? `learningRate(${this.#steps})` : 'learningRate';
-      rate = checkedRate(this.currentRate, source, this.#steps + 1);
-      for (let leader = 0; leader < leaders.length; leader++) {
-        if (leaders[leader] !== leader) continue;
-        steps[leader] = this.#steps + 1 - this.#missed[leader]!;
-        numbers[leader] = checkedNumbers(this.scalars(steps[leader]!, rate), steps[leader]!);
-      }
-    });
-    const scalarsIn = (dtype: DType, leader: number): Scalars<Names> => {
-      const scalars = scalarsOf(() => numbers[leader]!, dtype);
-      if (guard === undefined || this.scalarsAt === undefined) return scalars;
-      const ofStep = this.#scalarsAt(
-        dtype,
-        () => steps[leader]!,
-        () => rate,
-        guard,
-      );
-      return { ...scalars, ...ofStep };
-    };
-    const changes = this.#changes(given, leaders, scalarsIn);
+    const leaders = this.#leadersNow();
+    const numbers = this.#numbersOf(leaders);
+    const changes = this.#changes(given, leaders, numbers, guard);
     if (guard !== undefined) {
       const { skip } = guard;
       for (const [i, [target, value]] of changes.entries()) changes[i] = [target, where(skip, target, value)];
@@ -287,16 +270,58 @@ export abstract class Optimizer<Names extends string = string> {
     const absent = given.flatMap((gradient, index) => (gradient === null ? [index] : []));
     return () => {
       for (let i = 0; i < changes.length; i++) changes[i]![0].assign(changes[i]![1]);
-      const count = (by: 1 | -1): void => {
-        this.#steps += by;
-        if (absent.length > 0)
-          this.#miss(this.#missed.map((missed, index) => missed + (absent.includes(index) ? by : 0)));
-      };
-      hostEffect(
-        () => count(1),
-        () => count(-1),
-      );
+      this.#countStep(absent);
     };
+  }
+
+  // What compiled steps keep is made by functions of its own, which name no tensor: recordings would hold all tensors of their step.
+
+  /** Parameters that have taken equally many steps share the numbers of a step. A compiled step is recorded anew where they no longer do. */
+  #leadersNow(): readonly number[] {
+    hostValue(() => this.#leaders.join());
+    return this.#leaders;
+  }
+
+  /** The numbers of a step, now and at every call of a compiled one. */
+  #numbersOf(leaders: readonly number[]): StepNumbers<Names> {
+    const found: StepNumbers<Names> = { rate: 0, steps: [], numbers: [] };
+    const { steps, numbers } = found;
+    hostEffect(() => {
+      const source = typeof this.learningRate === 'function' ? `learningRate(${this.#steps})` : 'learningRate';
+      found.rate = checkedRate(this.currentRate, source, this.#steps + 1);
+      for (let leader = 0; leader < leaders.length; leader++) {
+        if (leaders[leader] !== leader) continue;
+        steps[leader] = this.#steps + 1 - this.#missed[leader]!;
+        numbers[leader] = checkedNumbers(this.scalars(steps[leader]!, found.rate), steps[leader]!);
+      }
+    });
+    return found;
+  }
+
+  /** Counts a step. `absent`: parameters that had no gradient. */
+  #countStep(absent: readonly number[]): void {
+    const count = (by: 1 | -1): void => {
+      this.#steps += by;
+      if (absent.length > 0)
+        this.#miss(this.#missed.map((missed, index) => missed + (absent.includes(index) ? by : 0)));
+    };
+    hostEffect(
+      () => count(1),
+      () => count(-1),
+    );
+  }
+
+  /** The scalars of a step in a dtype, of parameters with this leader. */
+  #scalarsIn(dtype: DType, leader: number, numbers: StepNumbers<Names>, guard?: StepGuard): Scalars<Names> {
+    const scalars = scalarsOf(() => numbers.numbers[leader]!, dtype);
+    if (guard === undefined || this.scalarsAt === undefined) return scalars;
+    const ofStep = this.#scalarsAt(
+      dtype,
+      () => numbers.steps[leader]!,
+      () => numbers.rate,
+      guard,
+    );
+    return { ...scalars, ...ofStep };
   }
 
   /** Scalars of a step that a guard may have kept from counting. */
@@ -308,11 +333,12 @@ export abstract class Optimizer<Names extends string = string> {
     });
   }
 
-  /** Parameters and state with their new values, of all parameters that have a gradient. `scalarsIn`: numbers of the step, by dtype and leader. */
+  /** Parameters and state with their new values, of all parameters that have a gradient. */
   #changes(
     given: Gradients,
     leaders: readonly number[],
-    scalarsIn: (dtype: DType, leader: number) => Scalars<Names>,
+    numbers: StepNumbers<Names>,
+    guard?: StepGuard,
   ): Change[] {
     const changes: Change[] = [];
     const known: { readonly dtype: DType; readonly leader: number; readonly scalars: readonly Tensor[] }[] = [];
@@ -329,7 +355,7 @@ export abstract class Optimizer<Names extends string = string> {
       const dtype = copy === null ? parameter.dtype : 'float32';
       let numbered = known.find((other) => other.dtype === dtype && other.leader === leader);
       if (numbered === undefined) {
-        const scalars = scalarsIn(dtype, leader);
+        const scalars = this.#scalarsIn(dtype, leader, numbers, guard);
         this.#names = Object.keys(scalars);
         known.push((numbered = { dtype, leader, scalars: Object.values(scalars) }));
       }
