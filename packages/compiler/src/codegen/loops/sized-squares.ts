@@ -6,7 +6,7 @@
  */
 import type { Exprs } from '../../ir/expr.ts';
 import type { Range } from '../../ir/free-ranges.ts';
-import type { KNode, KNodeOf, LoopKernel } from '../../ir/ir.ts';
+import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../../ir/ir.ts';
 import type { Replacement } from '../../ir/rewrite.ts';
 import { factorOf, type LoopTools } from './sized.ts';
 
@@ -51,13 +51,24 @@ export function reduceInSquares(kernel: LoopKernel, e: Exprs, tools: LoopTools):
   if (loops.some((r) => tools.sizeLimit(r) !== end) || kernel.stores.some((s) => s.ranges.length > 1)) return kernel;
   // One of the two nests has no rows.
   const isLong = e.min(e.max(e.sub(end, mostOf), 0), 1);
-  const only = ({ stores }: LoopKernel, count: KNode): LoopKernel['stores'] => {
-    const limit = e.mul(tools.sizeLimit(row) ?? e.i32(row.arg.extent), count);
-    const r = e.range(row.arg.extent, row.arg.kind, limit);
-    const rows = new Rewriter(e, new Map([[row, { value: r, ranges: [r] }]]));
-    return stores.map((s) => rows.store(s));
+  const rows = tools.sizeLimit(row) ?? e.i32(row.arg.extent);
+  const only = ({ stores }: LoopKernel, count: KNode, ends: readonly (readonly [Range, KNode])[]): LoopStore[] => {
+    const changed = new Map<Range, Replacement>();
+    for (const [r, limit] of [[row, e.mul(rows, count)] as const, ...ends]) {
+      const own = e.range(r.arg.extent, r.arg.kind, limit);
+      changed.set(r, { value: own, ranges: [own] });
+    }
+    const inside = new Rewriter(e, changed);
+    return stores.map((s) => inside.store(s));
   };
-  return { ...inAll, stores: [...only(inAll, e.sub(1, isLong)), ...only(kernel, isLong)] };
+  // What the other rows are for certain: so a vector that is moved back ends them.
+  const long = e.max(end, mostOf + 1);
+  const others = only(
+    kernel,
+    isLong,
+    loops.map((r) => [r, long] as const),
+  );
+  return { ...inAll, stores: [...only(inAll, e.sub(1, isLong), []), ...others] };
 }
 
 function combined(e: Exprs, { arg: { op } }: Reduce, a: KNode, b: KNode): KNode {
