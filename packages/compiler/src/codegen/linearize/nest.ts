@@ -331,7 +331,9 @@ export class Nest {
       const unroll = r.arg.extent >= lanes * 8 ? 4 : r.arg.extent >= lanes * 2 ? 2 : 1;
       // Sums skip elements that were counted already, which pays if the remainder's length is unknown.
       const again = !this.#options.simt && (twice || (r.src.length > 0 && nodes.every(isMadeAgain)));
-      const rest = { together: 'elements', again, alike: twice } as const;
+      // Staged elements are dear one by one, and combining lanes of another width is not.
+      const narrower = nodes.some((n) => n.op === 'STAGE');
+      const rest = { together: 'elements', again, alike: twice, narrower } as const;
       this.#modes.set(r, vectorModes(countOf(r), blocked ? 1 : lanes, unroll, rest));
     }
     // Threads fill a stage together: none may still read the old contents, and all wait until it is full.

@@ -2,20 +2,22 @@
 import { describe, expect, test } from 'vitest';
 import { Exprs } from '../../ir/expr.ts';
 import type { EngineCaps } from '@polygrad/core/engine';
-import { type Range, sizeLimit } from '../../ir/free-ranges.ts';
+import { type Range, sizeLimit, typicalOf } from '../../ir/free-ranges.ts';
 import type { KNode, LoopKernel, LoopStore, Program } from '../../ir/ir.ts';
 import type { ReduceOp } from '../../ir/operations.ts';
 import { printLoopKernel, printTransforms } from '../../ir/print.ts';
-import { idOf } from '../../ir/node.ts';
+import { idOf, lowOf } from '../../ir/node.ts';
 import { flattened, Rewriter, step } from '../../ir/rewrite.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 import { verifyLoopKernel, verifyProgram } from '../../ir/verify/verify.ts';
+import { findRuns, isGather, pickColumn } from '../../ir/windows.ts';
 import { flat, simdCaps, wideVectors } from '../fixtures/nests.ts';
 import { fill } from '../fixtures/lowered.ts';
 import { checkSize, evaluateSized } from '../fixtures/sized.ts';
 import { linearize } from '../linearize/linearize.ts';
 import { mergeRanges, optimize } from './optimize.ts';
 import { mergeSized } from './sized.ts';
+import { reduceInSquares } from './sized-squares.ts';
 
 /** What a nest is made of: its sized loops, fixed ones and memory. */
 interface Made {
@@ -146,7 +148,7 @@ describe('merged', () => {
 });
 
 /** What the planner hands to it. */
-const tools = { Rewriter, flattened, step, linearOf, sizeLimit, idOf };
+const tools = { Rewriter, flattened, step, linearOf, sizeLimit, typicalOf, lowOf, idOf };
 
 /** Loops over a fixed number of rows and two sizes, whose tensors lie for the size that is bound. */
 describe('merged where rows are as long as the size that is bound', () => {
@@ -283,6 +285,98 @@ describe('merged where rows are as long as the size that is bound', () => {
   test('not where the place of the best is asked', () => {
     expect(loops(held('argmax')).sort()).toEqual(['20', '6']);
     check(held('argmax'), sizes);
+  });
+});
+
+/** How many vectors are columns of squares that emitters transpose. */
+function columnsIn(program: Program): number {
+  const places = findRuns(program);
+  return program.body.filter((n) => isGather(n) && pickColumn(n.src.slice(0, 4), places) !== null).length;
+}
+
+/** Rows as long as the size that is bound, one after another in memory. */
+describe('squares of rows that end at a size', () => {
+  const several: EngineCaps = { ...simdCaps, ...wideVectors };
+  const transposing: readonly EngineCaps[] = [simdCaps, several];
+  const all: readonly EngineCaps[] = [...transposing, wideCaps];
+
+  function checkSquares(k: LoopKernel, sizes: readonly number[], transform: RegExp, targets = all): void {
+    check(k, sizes, 1e-5);
+    const data = k.params.map((p) => fill(p.arg.length, p.arg.slot));
+    for (const caps of targets) {
+      const shaped = optimize(k, caps);
+      verifyLoopKernel(shaped);
+      const program = linearize(shaped, caps);
+      verifyProgram(program);
+      expect(done(program)).toMatch(transform);
+      expect(columnsIn(program)).toBeGreaterThan(0);
+      for (const n of sizes) checkSize(evaluateSized(k, n, data), program, () => 1e-5);
+    }
+  }
+
+  /** Each of 67 rows reduced; `gate`: only elements before a place in the row count. */
+  function reducedRows(op: ReduceOp, low: number, n: number, gate = false): LoopKernel {
+    const given = nest(low, n, ({ e, rows, input, output }) => {
+      const [i, r] = [e.range(67), rows('reduce')];
+      const x = input(1, [e.add(e.mul(i, e.scalar(0, 'int32', low, n)), r)], [67 * n]);
+      const value = gate ? e.where(e.lt(r, e.i32(5)), x, e.mul(x, 2)) : x;
+      const found = e.reduce(op, value, [r]);
+      const result = found.dtype === 'float32' ? found : e.cast(found, 'float32');
+      return [{ store: output(0, [i], [67], result) as LoopStore['store'], ranges: [i] }];
+    });
+    return reduceInSquares(mergeSized(given, new Exprs(), tools), new Exprs(), tools);
+  }
+
+  test.each(['sum', 'prod', 'max', 'min'] as const)('%s along them', (op) => {
+    checkSquares(reducedRows(op, 8, 31), [8, 9, 10, 11, 12, 16, 27, 31], /squares/);
+    checkSquares(reducedRows(op, 2, 7), [2, 3, 4, 5, 6, 7], /squares/);
+    checkSquares(reducedRows(op, 8, 31, true), [8, 11, 31], /squares/);
+  });
+
+  test('the spread about a mean: each of the two sums in squares', () => {
+    const given = nest(8, 31, ({ e, rows, input, output }) => {
+      const [i, r, s] = [e.range(67), rows('reduce'), rows('reduce')];
+      const size = e.scalar(0, 'int32', 8, 31);
+      const at = (k: KNode): KNode => input(1, [e.add(e.mul(i, size), k)], [67 * 31]);
+      const d = e.sub(at(r), e.div(e.reduce('sum', at(s), [s]), e.cast(size, 'float32')));
+      return [{ store: output(0, [i], [67], e.reduce('sum', e.mul(d, d), [r])) as LoopStore['store'], ranges: [i] }];
+    });
+    const k = reduceInSquares(mergeSized(given, new Exprs(), tools), new Exprs(), tools);
+    expect(printTransforms(k.transforms ?? []).join()).toMatch(/squares/);
+    check(k, [8, 9, 15, 31], 1e-4);
+  });
+
+  test('not where a row is long, where results are few, or the place of the best is asked', () => {
+    const squares = (k: LoopKernel): string => printTransforms(k.transforms ?? []).join();
+    expect(squares(reducedRows('sum', 32, 127))).not.toMatch(/squares/);
+    expect(squares(reducedRows('argmax', 8, 31))).not.toMatch(/squares/);
+    expect(squares(reduceInSquares(reduced('sum', 8, 31, 9, [0]), new Exprs(), tools))).not.toMatch(/squares/);
+  });
+
+  test.each([
+    [8, 31],
+    [32, 127],
+  ])('transposed, rows of %i to %i', (low, n) => {
+    const k = nest(low, n, ({ e, rows, input, output }) => {
+      const [h, j, i] = [e.range(3), rows(), e.range(21)];
+      const size = e.scalar(0, 'int32', low, n);
+      const from = e.add(e.mul(e.add(e.mul(h, 21), i), size), j);
+      const to = e.add(e.mul(e.add(e.mul(h, size), j), 21), i);
+      const store = output(0, [to], [63 * n], e.mul(input(1, [from], [63 * n]), 2));
+      return [{ store: store as LoopStore['store'], ranges: [h, j, i] }];
+    });
+    checkSquares(k, [low, low + 1, low + 5, n - 1, n], /tile/, transposing);
+  });
+
+  test('transposed, where rows of the result end at a size too', () => {
+    const k = nest(8, 31, ({ e, rows, input, output }) => {
+      const [h, j, i] = [e.range(3), rows(), rows()];
+      const size = e.scalar(0, 'int32', 8, 31);
+      const at = (a: KNode, b: KNode): KNode => e.add(e.mul(e.add(e.mul(h, size), a), size), b);
+      const store = output(0, [at(j, i)], [3 * 31 * 31], e.mul(input(1, [at(i, j)], [3 * 31 * 31]), 2));
+      return [{ store: store as LoopStore['store'], ranges: [h, j, i] }];
+    });
+    checkSquares(k, [8, 9, 12, 15, 16, 31], /tile/, transposing);
   });
 });
 
