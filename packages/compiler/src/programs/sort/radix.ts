@@ -166,29 +166,42 @@ interface Moved {
   readonly order: Temp | null;
 }
 
-/** One pass: where elements come from and go to. */
-interface Pass {
-  /** Counted over all words; the pass over a word, and the word. */
-  readonly step: number;
+/** The digit of a pass: which one of a word, and the word. */
+interface Digit {
   readonly pass: number;
   readonly word: number;
+}
+
+/** One pass: where elements come from and go to. */
+interface Pass extends Digit {
+  /** Counted over all words. */
+  readonly step: number;
   /** Where elements are; null for those of the sort. */
   readonly from: Moved | null;
   /** The keys of all elements where the first pass finds them made; null: it makes them as it goes. */
   readonly made: readonly Temp[] | null;
+  /** The pass beside this one: both are left out if neither digit differs, as elements then are where the next pass reads. Null: this one never is. */
+  readonly with: Digit | null;
   /** Null for the result. */
   readonly to: Moved | null;
   /** False where the keys are of no use any more. */
   readonly keepsKeys: boolean;
 }
 
+/** How threads by themselves look at the keys before they sort: in vectors of so many; and whether they keep them, as the first pass would make each twice. */
+export interface KeyLook {
+  readonly lanes: number;
+  readonly keeps: boolean;
+}
+
 /**
- * Long lines, digit by digit. Gives where the elements are unless the sort stores them. `keyLanes`: threads by themselves make the keys beforehand in
- * vectors of so many, as the first pass would make each twice; 0: it does.
+ * Long lines, digit by digit. Gives where the elements are unless the sort stores them. `look`: threads by themselves find out which bits of the keys differ
+ * at all. Digits that are all equal, as the upper ones of class numbers, are not counted, and their elements stay in place.
  */
-export function radixInParts(set: ProgramSet, sort: LineSort, parts: Parts, keyLanes = 0): Sorted | null {
+export function radixInParts(set: ProgramSet, sort: LineSort, parts: Parts, look?: KeyLook): Sorted | null {
   const { n, lines, words, result, room } = sort;
-  const counts = set.temp('int32', lines * 2 ** parts.digitBits * parts.many);
+  const varying = look === undefined ? null : lines * 2 ** parts.digitBits * parts.many;
+  const counts = set.temp('int32', lines * parts.many * (2 ** parts.digitBits + (look === undefined ? 0 : words)));
   const perWord = passesOf(sort.bits, parts);
   const total = words * perWord;
   const stored = Array.from({ length: Math.min(2, result === null ? total : total - 1) });
@@ -197,31 +210,80 @@ export function radixInParts(set: ProgramSet, sort: LineSort, parts: Parts, keyL
   const spare = room === undefined ? -1 : (total - 1) % 2;
   const order = stored.map((_, i) => (i === spare ? null : set.temp('int32', lines * n)));
   // The first pass does not write there.
-  const free = keyLanes > 1 ? (keys[1] ?? null) : null;
-  if (free !== null) set.add('_keys', lines * parts.many, (w) => makeKeys(w, sort, parts, free[0]!, keyLanes));
+  const free = look?.keeps ? (keys[1] ?? null) : null;
+  const all = { sort, parts, counts, varying };
+  if (look !== undefined) set.add('_keys', lines * parts.many, (w) => lookAtKeys(w, all, free?.[0], look.lanes));
+  const digitAt = (step: number): Digit => ({ pass: step % perWord, word: Math.floor(step / perWord) });
   let from: Moved | null = null;
   for (let step = 0; step < total; step++) {
-    const [pass, last] = [step % perWord, step === total - 1];
+    const [{ pass }, last] = [digitAt(step), step === total - 1];
     const to = last && result !== null ? null : { keys: keys[step % 2]!, order: order[step % 2] ?? null };
     const keepsKeys = pass < perWord - 1 || (last && result === null);
     const made = step === 0 ? free : null;
-    sortByDigit(set, sort, parts, counts, { step, pass, word: Math.floor(step / perWord), from, made, to, keepsKeys });
+    // Passes between the first and the last are left out by twos.
+    const other = step % 2 === 1 ? step + 1 : step - 1;
+    const pair = step > 0 && !last && other < total - 1 ? digitAt(other) : null;
+    sortByDigit(set, { ...all, pass: { step, ...digitAt(step), with: pair, from, made, to, keepsKeys } });
     from = to;
   }
   return result === null && from !== null ? { keys: from.keys, order: from.order! } : null;
 }
 
-function makeKeys(w: ProgramWriter, sort: LineSort, { each, many }: Parts, to: Temp, lanes: number): void {
+/** Which bits of the keys of a part are not those of the first key of its line, in all words; and the keys, if there is a place for them. */
+function lookAtKeys(w: ProgramWriter, all: Digits, to: Temp | undefined, lanes: number): void {
   const { b, e, group } = w;
+  const { sort, parts, counts } = all;
   const open = sort.open(w);
-  const target = w.temp(to, 'write');
-  const line = e.idiv(group, many);
-  const first = e.mul(e.irem(group, many), each);
-  const left = sort.n % each === 0 ? e.i32(each) : e.min(each, e.sub(sort.n, first));
-  inVectors(w, left, lanes, (k, width) => {
-    const i = e.add(first, k);
-    b.store(target, e.add(e.mul(line, sort.n), i), open(line, i, 0, width));
+  const [found, target] = [w.temp(counts, 'write'), to && w.temp(to, 'write')];
+  const { line, first, left } = partOf(w, sort, parts);
+  for (let word = 0; word < sort.words; word++) {
+    const start = b.place(open(line, e.i32(0), word));
+    const seen = [lanes, 1].map((width) => {
+      const reg = b.reg(`bits${word}_${width}`, 'uint32', width);
+      b.store(reg, 0, e.constant('uint32', 0, width));
+      return reg;
+    });
+    inVectors(w, left, lanes, (k, width = 1) => {
+      const i = e.add(first, k);
+      const key = b.place(open(line, i, word, width));
+      if (target) b.store(target, e.add(e.mul(line, sort.n), i), key);
+      const reg = seen[width > 1 ? 0 : 1]!;
+      b.store(reg, 0, e.or(b.load(reg, 0), e.xor(key, width > 1 ? e.splat(start, width) : start)));
+    });
+    const [several, one] = seen.map((reg) => b.place(b.load(reg, 0))) as [KNode, KNode];
+    let bits = one;
+    if (lanes > 1) for (let k = 0; k < lanes; k++) bits = e.or(bits, e.lane(several, k));
+    b.store(found, varyingAt(w, all, word, group), e.bitcast(bits, 'int32'));
+  }
+}
+
+/** Where the bits that differ in a part are, counted over all lines: behind the counts. */
+function varyingAt({ e }: ProgramWriter, { sort, parts, varying }: Digits, word: number, part: KNode): KNode {
+  return e.add(part, (varying ?? 0) + word * sort.lines * parts.many);
+}
+
+/** What a program of a pass asks first: whether a digit differs anywhere in a line. */
+function differs(w: ProgramWriter, all: Digits, memory: KNode, line: KNode, { pass, word }: Digit): KNode {
+  const { b, e } = w;
+  const { many, digitBits } = all.parts;
+  if (all.varying === null) return e.bool(true);
+  const bits = b.reg('bits', 'int32');
+  b.store(bits, 0, e.i32(0));
+  b.loop(many, (part) => {
+    const at = varyingAt(w, all, word, e.add(e.mul(line, many), part));
+    b.store(bits, 0, e.or(b.load(bits, 0), b.load(memory, at)));
   });
+  return b.place(e.lt(0, digitOf(w, e.bitcast(b.load(bits, 0), 'uint32'), pass, digitBits)));
+}
+
+/** The part of a group of one thread: its line, its first element, and how many it has. */
+function partOf(
+  { e, group }: ProgramWriter,
+  { n }: LineSort,
+  { each, many }: Parts,
+): Record<'line' | 'first' | 'left', KNode> {
+  const first = e.mul(e.irem(group, many), each);
+  return { line: e.idiv(group, many), first, left: n % each === 0 ? e.i32(each) : e.min(each, e.sub(n, first)) };
 }
 
 /** Runs a statement for so many elements, vectors of them as long as they last. */
@@ -237,23 +299,57 @@ function openOrder(w: ProgramWriter, { room }: LineSort, { order }: Moved, acces
   return order === null ? room!(w, access) : w.temp(order, access);
 }
 
-/** What the programs of a pass share. */
-interface DigitPass {
+/** What all programs share. */
+interface Digits {
   readonly sort: LineSort;
   readonly parts: Parts;
-  readonly pass: Pass;
   /** By line, digit and part, how many elements there are, then where they go. */
   readonly counts: Temp;
+  /** Where in that memory bits that differ are, by word, line and part; null where nobody looked. */
+  readonly varying: number | null;
+}
+
+/** What the programs of a pass share. */
+interface DigitPass extends Digits {
+  readonly pass: Pass;
 }
 
 /** Three programs for a digit: groups count the elements of their parts, places are found, groups move the elements. */
-function sortByDigit(set: ProgramSet, sort: LineSort, parts: Parts, counts: Temp, pass: Pass): void {
-  const all: DigitPass = { sort, parts, pass, counts };
-  const { lines } = sort;
+function sortByDigit(set: ProgramSet, all: DigitPass): void {
+  const { pass, parts, varying } = all;
   const { threads, many } = parts;
-  set.add(`_count${pass.step}`, lines * many, (w) => countDigits(w, all), threads);
-  set.add(`_places${pass.step}`, lines, (w) => placeDigits(w, all), threads);
-  set.add(`_move${pass.step}`, lines * many, (w) => moveElements(w, all), threads);
+  /** A program for lines whose digits differ: `each` groups for a line. */
+  const add = (name: string, each: number, write: (w: ProgramWriter, all: DigitPass, counts: KNode) => void): void =>
+    set.add(
+      `_${name}${pass.step}`,
+      all.sort.lines * each,
+      (w) => {
+        const counts = w.temp(
+          all.counts,
+          name === 'move' ? 'read' : name === 'count' && varying === null ? 'write' : 'readwrite',
+        );
+        w.b.ifThen(differs(w, all, counts, w.e.idiv(w.group, each), pass), () => write(w, all, counts));
+      },
+      threads,
+    );
+  add('count', many, countDigits);
+  add('places', 1, placeDigits);
+  add('move', many, moveElements);
+  if (varying !== null) set.add(`_stay${pass.step}`, all.sort.lines * many, (w) => keepElements(w, all));
+}
+
+/** Elements whose digits are all equal stay in place, in the memory that the next pass reads. */
+function keepElements(w: ProgramWriter, all: DigitPass): void {
+  const { b, e, group } = w;
+  const { pass, parts } = all;
+  const counts = w.temp(all.counts, 'read');
+  const ask = (digit: Digit): KNode => differs(w, all, counts, e.idiv(group, parts.many), digit);
+  const moved = ask(pass);
+  const other = pass.with === null ? e.bool(true) : ask(pass.with);
+  b.ifThen(e.and(e.not(moved), other), () => {
+    const put = openTarget(w, all);
+    openElements(w, all, true)(e.i32(0), (_, key, order, i) => put(i, key, order()));
+  });
 }
 
 /** Opens the elements in a program; runs a body for every element that a thread has in a tile of its group. */
@@ -269,7 +365,7 @@ function openElements(
   const key = pass === 0 && made === null ? open(w) : null;
   const keys = key === null ? w.temp((made ?? from!.keys)[0]!, 'read') : null;
   const order = from !== null && (withOrder || pass === 0) ? openOrder(w, sort, from, 'read') : null;
-  return (turn: KNode, body: (digit: KNode, key: KNode, order: () => KNode) => void): void => {
+  return (turn: KNode, body: (digit: KNode, key: KNode, order: () => KNode, i: KNode) => void): void => {
     const tile = e.add(e.mul(e.irem(group, many), turns), turn);
     const first = e.mul(e.add(e.mul(tile, threads), thread), each);
     const left = n % each === 0 ? e.i32(each) : e.min(each, e.sub(n, first));
@@ -279,7 +375,7 @@ function openElements(
         const at = e.add(e.mul(line, n), i);
         const was = (): KNode => (order === null ? i : b.load(order, at));
         const value = b.place(key === null ? b.load(keys!, at) : key(line, was(), word));
-        body(b.place(digitOf(w, value, pass, digitBits)), value, was);
+        body(b.place(digitOf(w, value, pass, digitBits)), value, was, i);
       });
     });
   };
@@ -293,12 +389,11 @@ function countAt({ e }: ProgramWriter, { threads, many, digitBits }: Parts, part
     : e.add(e.mul(e.add(e.mul(e.idiv(part, many), some), digit), many), e.irem(part, many));
 }
 
-function countDigits(w: ProgramWriter, all: DigitPass): void {
+function countDigits(w: ProgramWriter, all: DigitPass, target: KNode): void {
   const { b } = w;
   const { digitBits, turns } = all.parts;
   const some = 2 ** digitBits;
   const own = counters(w, some);
-  const target = w.temp(all.counts, 'write');
   const elements = openElements(w, all, false);
   clearCounters(w, own, some);
   b.loop(turns, (turn) => elements(turn, (digit) => take(w, own, digit)));
@@ -307,18 +402,17 @@ function countDigits(w: ProgramWriter, all: DigitPass): void {
 }
 
 /** Smaller digits first, then earlier parts. */
-function placeDigits(w: ProgramWriter, { parts, counts }: DigitPass): void {
+function placeDigits(w: ProgramWriter, { parts }: DigitPass, memory: KNode): void {
   const { e, group } = w;
   const { digitBits, many } = parts;
   const at = (i: KNode): KNode => countAt(w, parts, e.add(e.mul(group, many), e.irem(i, many)), e.idiv(i, many));
-  scanList(w, { memory: w.temp(counts, 'readwrite'), length: 2 ** digitBits * many, at }, counting(w));
+  scanList(w, { memory, length: 2 ** digitBits * many, at }, counting(w));
 }
 
-function moveElements(w: ProgramWriter, all: DigitPass): void {
+function moveElements(w: ProgramWriter, all: DigitPass, places: KNode): void {
   const { b, e, group } = w;
   const { threads, turns, digitBits } = all.parts;
   const some = 2 ** digitBits;
-  const places = w.temp(all.counts, 'read');
   const elements = openElements(w, all, true);
   const put = openTarget(w, all);
   const own = counters(w, some);

@@ -32,10 +32,11 @@ export function lowerSort(spec: SortSpec, caps: CodegenCaps): Lowered {
   else if (n <= shortLine || (n <= countedLine && !maySelect(sort, caps))) byCounting(set, sort, caps);
   else if (maySelect(sort, caps)) select(set, sort, caps);
   else {
-    // Those of integers are one operation.
-    const keyLanes = sort.adjacent && spec.x.dtype === 'float32' ? caps.vectorBytes / 4 : 0;
-    if (n <= groupLine && radixMemory(n) <= caps.sharedBytes) radixInGroup(set, sort, keyLanes);
-    else radixInParts(set, sort, partsOfThreads(n), keyLanes);
+    const lanes = sort.adjacent && sort.words === 1 ? caps.vectorBytes / 4 : 1;
+    // Keys of integers are one operation.
+    const keeps = lanes > 1 && spec.x.dtype === 'float32';
+    if (n <= groupLine && radixMemory(n) <= caps.sharedBytes) radixInGroup(set, sort, keeps ? lanes : 0);
+    else radixInParts(set, sort, partsOfThreads(n), { lanes, keeps });
   }
   return set.result();
 }
