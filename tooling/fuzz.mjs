@@ -22,7 +22,7 @@ import { checkGradients } from '../packages/conformance/dist/fuzz/gradients.js';
 import { check } from '../packages/conformance/dist/fuzz/check.js';
 import { Choices } from '../packages/conformance/dist/programs/choices.js';
 import { CallFuzz } from '../packages/conformance/dist/fuzz/refusals.js';
-import { everyDType, generate } from '../packages/conformance/dist/fuzz/generate.js';
+import { generate, settingsFor } from '../packages/conformance/dist/fuzz/generate.js';
 import { loadSharing, printSizes, programsOf, SizesFuzz } from '../packages/conformance/dist/fuzz/sizes.js';
 import { printSubject, subjectOf, TransformFuzz } from '../packages/conformance/dist/fuzz/transforms.js';
 import { printProgram } from '../packages/conformance/dist/programs/program.js';
@@ -64,12 +64,12 @@ const options = { exact: !gpu, scale: gpu ? 8 : 1 };
 const smooth = values.kind.endsWith('gradients');
 const transforms = values.kind.startsWith('transform');
 const sizes = values.kind === 'sizes' || values.kind === 'size-gradients';
-const dtypes = smooth ? ['float64', 'float64', 'bool'] : everyDType.filter((d) => made.engine.caps.dtypes.has(d));
 // Programs that run at several sizes are short: more of them are met.
 const rows = fc.array(fc.array(fc.nat(0xffff), { minLength: 4, maxLength: 24 }), {
   minLength: 4,
   maxLength: sizes ? 10 : 20,
 });
+const settings = settingsFor(made.engine.caps, smooth);
 const ops = new Map();
 let ran = 0;
 let compared = 0;
@@ -77,8 +77,8 @@ const traced = (text) => {
   if (values.trace !== undefined) writeFileSync(values.trace, text);
 };
 const calls = values.kind === 'errors' ? await CallFuzz.create(made.engine, { ...options, told: traced }) : null;
-const sized = sizes ? new SizesFuzz({ dtypes, smooth }, options, values.sizes) : null;
-const functions = transforms ? new TransformFuzz({ dtypes, smooth }, options) : null;
+const sized = sizes ? new SizesFuzz(settings, options, values.sizes) : null;
+const functions = transforms ? new TransformFuzz(settings, options) : null;
 if (sizes) await loadSharing();
 setDynamicSizes(values.sizes);
 let unreached = null;
@@ -89,7 +89,7 @@ if (calls !== null && values.path === undefined)
     console.log(error.message);
   });
 // The last row of numbers says what is changed for a call that may be refused.
-const programOf = (raw) => generate(values.kind === 'errors' ? raw.slice(0, -1) : raw, { dtypes, smooth });
+const programOf = (raw) => generate(values.kind === 'errors' ? raw.slice(0, -1) : raw, settings);
 const training = values.kind === 'trainings';
 const faults = values.kind === 'faults';
 /** Errors of all schedules, and engines that they took. */
@@ -129,7 +129,7 @@ async function one(raw) {
     return;
   }
   if (sizes) {
-    if (values.trace !== undefined) traced(printSizes(programsOf(raw, { dtypes, smooth })));
+    if (values.trace !== undefined) traced(printSizes(programsOf(raw, settings)));
     ran++;
     await sized.check(raw, ({ steps }) => {
       for (const s of steps) if (s.kind === 'call') ops.set(s.op, (ops.get(s.op) ?? 0) + 1);
@@ -139,7 +139,7 @@ async function one(raw) {
     return;
   }
   if (functions !== null) {
-    traced(printSubject(subjectOf(raw, { dtypes, smooth })));
+    traced(printSubject(subjectOf(raw, settings)));
     ran++;
     await functions.check(raw, ({ program }) => {
       for (const s of program.steps) if (s.kind === 'call') ops.set(s.op, (ops.get(s.op) ?? 0) + 1);
@@ -175,8 +175,8 @@ await running.catch((error) => {
 });
 if (late !== null && !broken && !values.all) console.log(`the last one: ${String(late.stack).slice(0, 3000)}`);
 if (broken) {
-  if (sizes) console.log(printSizes(programsOf(result.counterexample[0], { dtypes, smooth })));
-  else if (transforms) console.log(printSubject(subjectOf(result.counterexample[0], { dtypes, smooth })));
+  if (sizes) console.log(printSizes(programsOf(result.counterexample[0], settings)));
+  else if (transforms) console.log(printSubject(subjectOf(result.counterexample[0], settings)));
   else if (calls === null && !training && !faults) console.log(printProgram(programOf(result.counterexample[0])));
   console.log(String(result.errorInstance?.stack ?? result.errorInstance).slice(0, 3000));
   console.log(`seed ${result.seed}, path '${result.counterexamplePath}', ${result.numShrinks} shrinks`);

@@ -168,7 +168,7 @@ const programs = {
     'transform-gradients': 100,
   },
   'reference-simt': { programs: 3000, gradients: 300, errors: 6000, trainings: 150, transforms: 300 },
-  'reference-matrix': { programs: 2000, gradients: 200, trainings: 100 },
+  'reference-matrix': { programs: 2000, gradients: 200, trainings: 100, sizes: 200, transforms: 120 },
 };
 
 /** The same with plans for classes of sizes from the first flush on: of sizes, programs that run at six or seven of them. */

@@ -25,6 +25,22 @@ describe('random programs', () => {
     await fuzz(await createCpuEngine({ threads: 1 }), { kind: 'programs', seed: 1, programs: 12 });
   });
 
+  it('have products in tiles of matrices, on an engine that has those', async () => {
+    const matrix = [
+      { dtype: 'float16', tile: 'm16n8k16' },
+      { dtype: 'bfloat16', tile: 'm16n8k16' },
+    ] as const;
+    const engine = createReferenceEngine({ simt: true, subgroup: 32, matrix });
+    const compile = engine.compile.bind(engine);
+    let tiled = 0;
+    engine.compile = (programs) => {
+      tiled += programs.filter(({ body }) => body.some(({ op }) => op === 'MATRIX')).length;
+      return compile(programs);
+    };
+    await fuzz(engine, { kind: 'programs', seed: 5, programs: 25 });
+    expect(tiled).toBeGreaterThan(4);
+  });
+
   it('give the same at several sizes, whose plans they share', async () => {
     await fuzzSizes(await createCpuEngine({ threads: 1 }), { kind: 'sizes', seed: 1, programs: 6 });
   });

@@ -1,5 +1,6 @@
 /** A random program from lists of numbers: the first says how it runs and what it starts from, every other one adds a call. */
 import type { DType } from '@polygrad/core';
+import type { EngineCaps } from '@polygrad/core/engine';
 import { build, count, flip, type NDArray, ravel } from '../oracle/ndarray.ts';
 import { Choices } from '../programs/choices.ts';
 import { holdAll } from '../programs/evaluate.ts';
@@ -34,11 +35,18 @@ const callsOf = (family: FamilyName, smooth: boolean): NamedCall[] =>
     calls.filter((call) => !smooth || call.smooth).map((call) => ({ name, ...call })),
   );
 
+/** Products of two matrices, by the names of their rows. */
+const matrixCalls: readonly NamedCall[] = callsOf('products', false).filter(({ name }) =>
+  ['gemm', 'matmul', 'inner'].includes(name),
+);
+
 export interface Settings {
   /** Dtypes of inputs. */
   readonly dtypes: readonly DType[];
   /** Only operations with derivatives, inputs without special values, no pauses. */
   readonly smooth?: boolean;
+  /** Dtypes that the engine multiplies in tiles of matrices: most inputs have them then, half of them shapes of which tiles are cut. */
+  readonly factors?: readonly DType[];
   /** One extent of the program, and the greatest it will be with the same choices. */
   readonly size?: SizeSettings;
 }
@@ -67,10 +75,21 @@ export const everyDType: readonly DType[] = [
   'uint64',
 ];
 
+/** What is drawn for an engine: of the dtypes that it holds; derivatives in float64, which no tile of matrices multiplies. */
+export function settingsFor({ dtypes, matrix }: Pick<EngineCaps, 'dtypes' | 'matrix'>, smooth: boolean): Settings {
+  if (smooth) return { dtypes: ['float64', 'float64', 'bool'], smooth };
+  const factors = (matrix ?? []).map(({ dtype }) => dtype);
+  return { dtypes: everyDType.filter((d) => dtypes.has(d)), smooth, ...(factors.length > 0 ? { factors } : {}) };
+}
+
 const extents = [2, 3, 1, 4, 5, 7, 8, 13, 16, 17];
 const special = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 0, -0, 1e-3, 60];
 
-function shapeOf(c: Choices): number[] {
+/** Shapes of factors that tiles of matrices are cut from, and those next to them: as long as a tile, a little longer, in units of 16 bytes or not. */
+const factorShapes = [[16, 16], [17, 33], [64, 16], [33, 24], [16, 65], [40, 32], [2, 17, 16], [3, 16, 24]]; // biome-ignore format: shapes
+
+function shapeOf(c: Choices, factors: boolean): number[] {
+  if (factors && c.nat(2) === 0) return [...c.pick(factorShapes)];
   if (c.seldom(14))
     return [
       ...c.pick([
@@ -237,13 +256,17 @@ class Builder {
 const refsIn = (step: Step): number[] => usesOf(step);
 
 /** The program that the numbers mean. */
-export function generate(rows: readonly (readonly number[])[], { dtypes, smooth = false, size }: Settings): Program {
+export function generate(
+  rows: readonly (readonly number[])[],
+  { dtypes, smooth = false, factors, size }: Settings,
+): Program {
   const head = new Choices(rows[0] ?? []);
   const scoped = head.nat(2) === 1;
   const builder = new Builder();
-  const main = head.pick(dtypes);
+  const main = head.pick(factors !== undefined && head.nat(4) < 3 ? factors : dtypes);
   for (let i = head.nat(3); i >= 0; i--) {
-    const shape = size !== undefined && head.nat(4) < 3 ? sizedShapeOf(head, size) : shapeOf(head);
+    const shape =
+      size !== undefined && head.nat(4) < 3 ? sizedShapeOf(head, size) : shapeOf(head, factors !== undefined);
     const dtype = head.nat(3) < 2 ? main : head.pick(dtypes);
     if (size !== undefined && shape.length > 0 && head.seldom(5)) {
       const [seed, style] = [head.nat(1 << 16), head.nat(8)];
@@ -266,7 +289,9 @@ export function generate(rows: readonly (readonly number[])[], { dtypes, smooth 
       ? sizedCalls(size.also !== undefined && c.nat(2) === 0 ? size.also.n : size.n).filter(
           (call) => !smooth || call.smooth,
         )
-      : callsOf(turns[what % turns.length]!, smooth);
+      : factors !== undefined && c.nat(3) === 0
+        ? matrixCalls
+        : callsOf(turns[what % turns.length]!, smooth);
     if (family.length === 0) continue;
     const value = builder.call(c.pick(family), c);
     if (value !== null && c.seldom(5)) builder.extra.add(value.id);
