@@ -1,8 +1,8 @@
 /**
  * `npm run fuzz -- [--help] [--engine NAME] [--threads N] [--kind programs|gradients|errors|trainings|faults|sizes|size-gradients|transforms|transform-gradients] [--seed N] [--programs N] [--seconds N] [--path P] [--all] [--sizes always] [--trace FILE]`
  *
- * Random programs of public operations against float64 formulas, fused and op by op (packages/conformance/src/fuzz). What fails is
- * shrunk by fast-check and printed as TypeScript, with the seed and path that repeat it;
+ * Random programs of public operations against float64 formulas, fused and op by op (packages/conformance/src/fuzz). Cases of the suite are steps of
+ * them too, with their options. What fails is shrunk by fast-check and printed as TypeScript, with the seed and path that repeat it;
  * errors are calls with one argument changed, of random programs and of every public function, which has its right call made first: they are
  * refused in the words of the library, or come to the same on the engine and on the reference engine;
  * trainings are random networks and optimizers (fuzz/trainings.mjs), on the engine and on the reference engine;

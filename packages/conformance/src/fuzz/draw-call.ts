@@ -45,7 +45,9 @@ function neededBy({ args }: RightCall, steps: readonly Step[]): Step[] {
 
 /** One of the program's calls with one argument changed, a value to another one of the program; null if it has no call. */
 export function drawFromProgram(program: Program, table: CallTable, c: Choices): ProgramCall | null {
-  const calls = program.steps.flatMap((s, i) => (s.kind === 'call' ? [{ step: s as CallStep, i }] : []));
+  const calls = program.steps.flatMap((s, i) =>
+    s.kind === 'call' && s.run === undefined ? [{ step: s as CallStep, i }] : [],
+  );
   if (calls.length === 0) return null;
   const { step, i } = c.pick(calls);
   const before = program.steps.slice(0, i);

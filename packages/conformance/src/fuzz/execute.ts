@@ -50,7 +50,10 @@ export function record(step: Step, handles: Handles): void {
     handles.set(step.id, target.assign(handles.get(step.value) as Tensor));
     handles.delete(step.target);
   } else if (step.kind === 'call') {
-    const result = call(step.op, step.args, handles);
+    const result =
+      step.run === undefined
+        ? call(step.op, step.args, handles)
+        : pg.scope(() => step.run!.f(step.args.map((arg) => bound(arg, handles) as Tensor)));
     if (step.part === undefined) handles.set(step.id, result as Tensor);
     else {
       const parts = result as Tensor[];

@@ -8,6 +8,7 @@ import { families, type FamilyName } from '../operations/registry.ts';
 import { isFloat, type Made, Pool } from '../programs/pool.ts';
 import { type Program, Ref, type Step, uses as usesOf, type Value } from '../programs/program.ts';
 import { type NamedCall, sizedCalls } from './sized-calls.ts';
+import { addSuiteCall, type SuiteSettings } from './suite-calls.ts';
 
 /** Families by turns, so that one with many members is not met more often; what is everywhere in programs more often. */
 const turns: readonly FamilyName[] = [
@@ -169,20 +170,32 @@ class Builder {
 
   /** Adds a call of an operation, if it finds operands and its result is of use. */
   call(operation: NamedCall, c: Choices): Value | null {
+    return this.#attempt(() => {
+      const made = operation.make(new Pool(c, this.values, this.input));
+      return made === null ? null : this.#add(operation.name, made);
+    });
+  }
+
+  /** Adds what a case of the suite calls, at operands of its own. */
+  suiteCall(c: Choices, settings: SuiteSettings): Value | null {
+    return this.#attempt(() => addSuiteCall(c, settings, (name, made) => this.#add(name, made), this.input));
+  }
+
+  #attempt(add: () => Value | null): Value | null {
     const [steps, values, ids] = [this.steps.length, this.values.length, this.#ids];
-    const made = operation.make(new Pool(c, this.values, this.input));
-    const value = made === null ? null : this.#add(operation.name, made);
+    const value = add();
     if (value === null) {
       // Inputs made for it go too.
       this.steps.length = steps;
       this.values.length = values;
+      for (let id = ids; id < this.#ids; id++) this.used.delete(id);
       this.#ids = ids;
     }
     return value;
   }
 
   #add(name: string, made: Made): Value | null {
-    const { args, dtype, formula, part, noise = 'none', terms, ordered = true } = made;
+    const { args, dtype, formula, part, run, noise = 'none', terms, ordered = true } = made;
     const step: Step = {
       kind: 'call',
       id: this.#ids,
@@ -194,6 +207,7 @@ class Builder {
       ...(terms === undefined ? {} : { terms }),
       ordered,
       ...(part === undefined ? {} : { part }),
+      ...(run === undefined ? {} : { run }),
     };
     const inputs = refsIn(step).map((id) => this.values.find((v) => v.id === id) as Value);
     const result = formula(...inputs);
@@ -277,8 +291,13 @@ export function generate(
   for (const row of rows.slice(1)) {
     const c = new Choices(row);
     // Nothing, so that a list shrinks to what matters.
-    const what = c.nat(36) - 1;
+    const what = c.nat(42) - 1;
     if (what < 0) continue;
+    if (what >= 36) {
+      const value = builder.suiteCall(c, { dtypes, smooth });
+      if (value !== null && c.seldom(5)) builder.extra.add(value.id);
+      continue;
+    }
     if (what >= 32 && !smooth) {
       if (what === 32) builder.assign(c);
       else builder.steps.push(pause(c, builder.values, scoped));

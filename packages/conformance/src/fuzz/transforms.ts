@@ -26,6 +26,10 @@ type Lift = 'scan' | 'vmap';
 type Way = 'compile' | 'state' | 'step' | Lift | 'while';
 const ways: readonly Way[] = ['compile', 'state', 'step', 'scan', 'vmap', 'while'];
 
+/** What a function with a derivative may stand in: its derivatives are the same. */
+type Wrap = 'none' | 'checkpoint' | 'custom' | 'jvp' | 'vjp';
+const wraps: readonly Wrap[] = ['none', 'checkpoint', 'custom', 'jvp', 'vjp'];
+
 /** How the function of a program is called. */
 export interface Plan {
   readonly way: Way;
@@ -33,6 +37,8 @@ export interface Plan {
   readonly inner: readonly Lift[];
   readonly compiled: boolean;
   readonly eager: boolean;
+  /** Around the function whose derivatives are compared, the innermost one first. */
+  readonly wrapped: readonly Wrap[];
   readonly reverse: boolean;
   readonly recompute: boolean;
   /** Changes of state that a kernel may write in place, or that move elements. */
@@ -94,6 +100,7 @@ export function subjectOf(rows: Rows, settings: Settings): Subject {
       layouts: Array.from({ length: 8 }, () => c.pick(layouts)),
       check: c.pick([128, 1, true, false]),
       sizes: sizesOf(c, inner.length),
+      wrapped: [c.pick(wraps), c.pick(wraps)],
     },
   };
 }
@@ -194,6 +201,31 @@ function lifted(f: Lifted, by: Lift, { reverse, recompute }: Plan): Lifted {
   };
 }
 
+type Scalar = (...xs: Tensor[]) => Tensor;
+
+/** The same function through something that makes its derivatives in another way. What it is given it uses as it is, or from outside. */
+function wrappedBy(f: Scalar, wrap: Wrap): Scalar {
+  switch (wrap) {
+    case 'none':
+      return f;
+    case 'checkpoint':
+      // The last argument comes from outside.
+      return (...xs) => pg.checkpoint((...own: Tensor[]) => f(...own, xs.at(-1)!), ...xs.slice(0, -1));
+    case 'custom':
+      return pg.customGradient(f, (g, { inputs }) => {
+        const [value, gradients] = pg.vjp(f, [...inputs], g, { createGraph: true });
+        value.dispose();
+        return gradients;
+      });
+    case 'jvp':
+      return (...xs) => pg.jvp(f, xs, xs)[0];
+    case 'vjp':
+      return (...xs) => pg.vjp(f, xs, pg.ones([], { dtype: 'float64' }))[0];
+    default:
+      return wrap satisfies never;
+  }
+}
+
 /** Everything the program gives at stacked inputs, by the transforms of the plan. */
 function transformed(f: Lifted, plan: Plan): Lifted {
   return plan.inner.reduce((g, by) => lifted(g, by, plan), f);
@@ -272,13 +304,14 @@ export class TransformFuzz {
     const series = varied.map((s) => seriesOf(s, many, plan.adds));
     const problem = new Problem(subject.program);
     if (problem.empty || problem.inputs.some((s) => !varied.includes(s))) return;
-    const gradients: Lifted = (...xs) => pg.grads(problem.run)(...xs) as Tensor[];
+    const run = plan.wrapped.reduce(wrappedBy, problem.run);
+    const gradients: Lifted = (...xs) => pg.grads(run)(...xs) as Tensor[];
     const alone: NDArray[][] = [];
     for (let k = 0; k < many; k++)
       alone.push(
         await leavingNothing(async () => {
           const points = varied.map((s, i) => inputTensor(series[i]![k]!, s.dtype, s.shape));
-          const result = await arraysOf(gradients(...points));
+          const result = await arraysOf(pg.grads(problem.run)(...points) as Tensor[]);
           pg.dispose(points);
           return result;
         }),
@@ -291,7 +324,7 @@ export class TransformFuzz {
     if (plan.inner.length === 0) return;
     // The gradient of a loop or a batch is that of its parts.
     const whole: Lifted = (...stacked) =>
-      pg.grads((...xs: Tensor[]) => pg.sum(transformed((...each) => [problem.run(...each)], plan)(...xs)[0]!))(
+      pg.grads((...xs: Tensor[]) => pg.sum(transformed((...each) => [run(...each)], plan)(...xs)[0]!))(
         ...stacked,
       ) as Tensor[];
     for (const { k, outcomes } of await this.#run(given, series, () => whole, true))

@@ -2,7 +2,7 @@
 import type { DType } from '@polygrad/core';
 import { broadcastShapes, type NDArray } from '../oracle/ndarray.ts';
 import type { Choices } from './choices.ts';
-import { type Arg, type Noise, Ref, type Value } from './program.ts';
+import { type Arg, type Noise, type OwnCall, Ref, type Value } from './program.ts';
 
 /** A call that fits the values it takes. What is left out: no noise, ordered, one result. */
 export interface Made {
@@ -10,6 +10,8 @@ export interface Made {
   readonly dtype: DType;
   readonly formula: (...inputs: NDArray[]) => NDArray;
   readonly part?: number;
+  /** What is called in place of the public function. */
+  readonly run?: OwnCall;
   readonly noise?: Noise;
   readonly terms?: (...inputs: NDArray[]) => NDArray;
   readonly ordered?: boolean;

@@ -3,7 +3,7 @@
  *
  * How it runs on the library is execute.ts, what it must give evaluate.ts.
  */
-import type { DType } from '@polygrad/core';
+import type { DType, Tensor } from '@polygrad/core';
 import type { NDArray } from '../oracle/ndarray.ts';
 
 /**
@@ -41,11 +41,19 @@ export interface InputStep {
   readonly data: readonly number[];
 }
 
+/** A call that is more than that of one public function: what it does with the values that its arguments name, and where that is written down. */
+export interface OwnCall {
+  readonly text: string;
+  readonly f: (tensors: readonly Tensor[]) => Tensor;
+}
+
 export interface CallStep {
   readonly kind: 'call';
   readonly id: number;
   readonly op: string;
   readonly args: readonly Arg[];
+  /** What is called in place of the public function. */
+  readonly run?: OwnCall;
   /** Which of several results. */
   readonly part?: number;
   readonly dtype: DType;
@@ -140,6 +148,8 @@ function printStep(step: Step): string {
       return `const t${step.id} = pg.tensor([${data.join(', ')}], { dtype: '${step.dtype}', shape: [${step.shape.join(', ')}] });`;
     }
     case 'call':
+      if (step.run !== undefined)
+        return `const t${step.id} = suite(${JSON.stringify(step.run.text)})([${step.args.map(printArg).join(', ')}]);`;
       return `const t${step.id} = pg.${step.op}(${step.args.map(printArg).join(', ')})${step.part === undefined ? '' : `[${step.part}]`};`;
     case 'assign':
       return `const t${step.id} = t${step.target}.assign(t${step.value});`;

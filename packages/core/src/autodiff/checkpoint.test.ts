@@ -18,6 +18,7 @@ import {
   rand,
   relu,
   scan,
+  scope,
   seed,
   setEngine,
   sin,
@@ -214,6 +215,32 @@ describe('gradients', () => {
     const gone = sum(checkpoint(scaled, leaf));
     factor.dispose();
     expect(() => gone.backward()).toThrow(/^\[checkpoint\].*that is gone.*dispose it after the gradient/s);
+  });
+
+  it('use what is tracked outside though its handle is gone: arguments of jvp and vjp, whose results have a gradient later', async () => {
+    const [a, b] = [x(), vector(0.5, -1, 2)];
+    type Use = (p: Tensor, q: Tensor) => Tensor;
+    const outside: Readonly<Record<string, Use>> = {
+      argument: (p, q) => checkpoint((t) => sin(mul(t, q)), p),
+      'made of one': (p, q) => {
+        const made = exp(q);
+        return checkpoint((t) => sin(mul(t, made)), p);
+      },
+      nested: (p, q) => checkpoint((t) => checkpoint((s) => sin(mul(s, q)), t), p),
+    };
+    const values: Readonly<Record<string, (f: Use) => Use>> = {
+      jvp: (f) => (p, q) => jvp(f, [p, q], [p, q])[0],
+      vjp: (f) => (p, q) => vjp(f, [p, q], p)[0],
+      scope: (f) => (p, q) => scope(() => f(mul(p, 2), mul(q, 2))),
+    };
+    for (const [use, f] of Object.entries(outside))
+      for (const [way, through] of Object.entries(values)) {
+        const scaled: Use = way === 'scope' ? (p, q) => f(mul(p, 2), mul(q, 2)) : f;
+        const found = grads((p: Tensor, q: Tensor) => sum(through(f)(p, q)))(a, b);
+        const expected = grads((p: Tensor, q: Tensor) => sum(scaled(p, q)))(a, b);
+        for (const [i, g] of found.entries())
+          expect([use, way, i, await read(g)]).toEqual([use, way, i, await read(expected[i]!)]);
+      }
   });
 
   it('let the function assign what it counts itself', async () => {

@@ -219,13 +219,18 @@ function collectUsed<T>(used: Set<Node>, inputs: readonly Node[], body: () => T)
 /**
  * The tensors from outside that a function uses, tracked or not: both runs must find the same values in them. Inside of vmap and scan their nodes are
  * captured, whatever they are: the second run may be for a batch, or come when the handles are gone. It finds the nodes that stand in for them then.
+ * So it does for handles of tracked tensors that are gone: those are captured for their gradients. The arguments of a function that jvp or vjp calls are
+ * such, when the gradient is that of what jvp or vjp has returned.
  */
 class Outside {
   /** The number of the node that a tensor named in the first run. */
   readonly #first = new WeakMap<TrackedHandle, number>();
+  /** Tracked handles by their nodes. */
+  readonly #tracked = new Map<TrackedHandle, Node>();
   /** Handles by what is captured: nodes, and from `capture` on their positions among the captured. */
   readonly #captured = new Map<TrackedHandle, Node>();
   #positions: ReadonlyMap<TrackedHandle, number> = new Map();
+  #whenGone: ReadonlyMap<TrackedHandle, number> = new Map();
 
   first<T>(body: () => T): T {
     const { newest } = graph;
@@ -236,6 +241,7 @@ class Outside {
       seen.add(handle);
       this.#first.set(handle, handle.node.id);
       if (instead !== null || graph.placeholders !== null) this.#captured.set(handle, node);
+      else if (node.requiresGrad || node.pins !== 0) this.#tracked.set(handle, node);
       return instead;
     }, body);
     // What the function assigns itself, as running statistics, changes with each run.
@@ -243,6 +249,7 @@ class Outside {
       if (handle.node.id === this.#first.get(handle)) continue;
       this.#first.delete(handle);
       this.#captured.delete(handle);
+      this.#tracked.delete(handle);
     }
     return result;
   }
@@ -251,8 +258,12 @@ class Outside {
   capture(used: ReadonlySet<Node>): ReadonlySet<Node> {
     const nodes = new Set([...used, ...this.#captured.values()]);
     const order = [...nodes];
-    this.#positions = new Map([...this.#captured].map(([handle, node]) => [handle, order.indexOf(node)]));
+    const positions = (handles: ReadonlyMap<TrackedHandle, Node>): ReadonlyMap<TrackedHandle, number> =>
+      new Map([...handles].flatMap(([handle, node]) => (nodes.has(node) ? [[handle, order.indexOf(node)]] : [])));
+    this.#positions = positions(this.#captured);
+    this.#whenGone = positions(this.#tracked);
     this.#captured.clear();
+    this.#tracked.clear();
     return nodes;
   }
 
@@ -260,7 +271,7 @@ class Outside {
     let other: Node | null = null;
     try {
       const result = withOperands((handle, instead) => {
-        const position = this.#positions.get(handle);
+        const position = this.#positions.get(handle) ?? (handle.disposed ? this.#whenGone.get(handle) : undefined);
         if (position !== undefined) return captured[position]!;
         const before = this.#first.get(handle);
         if (before !== undefined && before !== handle.node.id) other ??= handle.node;
