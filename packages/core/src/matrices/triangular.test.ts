@@ -17,7 +17,7 @@ import {
   vmap,
   zeros,
 } from '../index.ts';
-import { cholesky, solveTriangular } from './triangular.ts';
+import { cholesky, triangularSolve } from './triangular.ts';
 
 const dtype = 'float64';
 
@@ -106,7 +106,7 @@ describe('cholesky', () => {
   });
 });
 
-describe('solveTriangular', () => {
+describe('triangularSolve', () => {
   const loops = (a: readonly (readonly number[])[], b: readonly number[], upper: boolean): number[] => {
     const x = b.map(() => 0);
     const order = b.map((_, i) => (upper ? b.length - 1 - i : i));
@@ -124,8 +124,8 @@ describe('solveTriangular', () => {
         const a = wave([n, n]).div(n).add(eye(n, { dtype })); // what is on the other side is not read
         const b = wave([n], 3);
         const expected = tensor(loops(await matrixOf(a), (await b.array()) as number[], upper), { dtype });
-        expect(await largest(solveTriangular(a, b, { upper }).sub(expected))).toBeLessThan(1e-12);
-        const columns = solveTriangular(a, stack([b, b.mul(2)], 1), { upper });
+        expect(await largest(triangularSolve(a, b, { upper }).sub(expected))).toBeLessThan(1e-12);
+        const columns = triangularSolve(a, stack([b, b.mul(2)], 1), { upper });
         expect(columns.shape).toEqual([n, 2]);
         expect(await largest(columns.select(1, 1).sub(expected.mul(2)))).toBeLessThan(1e-12);
       });
@@ -139,13 +139,13 @@ describe('solveTriangular', () => {
       { dtype },
     ); // prettier-ignore
     const b = tensor([1, 2], { dtype });
-    expect(await solveTriangular(a, b, { unitriangular: true }).array()).toEqual([1, -1]);
-    expect(await solveTriangular(a, b, { unitriangular: true, upper: true }).array()).toEqual([-9, 2]);
+    expect(await triangularSolve(a, b, { unitDiagonal: true }).array()).toEqual([1, -1]);
+    expect(await triangularSolve(a, b, { unitDiagonal: true, upper: true }).array()).toEqual([-9, 2]);
   });
 
   it('stretches axes in front, and takes none of a size', async () => {
     const a = stack([definite(3), definite(3, 1)], 0);
-    const x = solveTriangular(a, wave([4, 1, 3, 2]));
+    const x = triangularSolve(a, wave([4, 1, 3, 2]));
     expect(x.shape).toEqual([4, 2, 3, 2]);
     expect(
       await largest(
@@ -155,23 +155,23 @@ describe('solveTriangular', () => {
           .sub(wave([4, 1, 3, 2])),
       ),
     ).toBeLessThan(1e-14);
-    expect(solveTriangular(eye(3), zeros([3, 0])).shape).toEqual([3, 0]);
-    expect(solveTriangular(zeros([0, 0]), zeros([0, 2])).shape).toEqual([0, 2]);
+    expect(triangularSolve(eye(3), zeros([3, 0])).shape).toEqual([3, 0]);
+    expect(triangularSolve(zeros([0, 0]), zeros([0, 2])).shape).toEqual([0, 2]);
   });
 
   it('refuses operands that do not fit', () => {
-    expect(() => solveTriangular(eye(3), ones([2, 3]))).toThrow(
+    expect(() => triangularSolve(eye(3), ones([2, 3]))).toThrow(
       'a has shape [3, 3] and b [2, 3]: b must be [..., 3, k], or [3]',
     );
-    expect(() => solveTriangular(eye(3), ones([3], { dtype }))).toThrow('a is float32 and b float64: needs one dtype');
-    expect(() => solveTriangular(ones([3]), ones([3]))).toThrow('square matrices');
+    expect(() => triangularSolve(eye(3), ones([3], { dtype }))).toThrow('a is float32 and b float64: needs one dtype');
+    expect(() => triangularSolve(ones([3]), ones([3]))).toThrow('square matrices');
   });
 });
 
 /** Minus the log likelihood of a Gaussian process. */
 function likelihood(x: Tensor, y: Tensor): Tensor {
   const l = cholesky(x.matmul(x.transpose()).add(eye(x.shape[0]!, { dtype })));
-  return solveTriangular(l, y).square().sum().add(l.diagonal().log().sum());
+  return triangularSolve(l, y).square().sum().add(l.diagonal().log().sum());
 }
 
 describe('derivatives', () => {
@@ -204,8 +204,8 @@ describe('derivatives', () => {
   it('of upper factors and triangles', async () => {
     const up = (x: Tensor) => cholesky(x, { upper: true }).pow(3).sum();
     expect(await gradCheck(up, [definite(3)])).toBe(true);
-    for (const options of [{ upper: true }, { unitriangular: true }, { upper: true, unitriangular: true }])
-      expect(await gradCheck((a, b) => solveTriangular(a, b, options).pow(3).sum(), [definite(3), wave([3, 2])])).toBe(
+    for (const options of [{ upper: true }, { unitDiagonal: true }, { upper: true, unitDiagonal: true }])
+      expect(await gradCheck((a, b) => triangularSolve(a, b, options).pow(3).sum(), [definite(3), wave([3, 2])])).toBe(
         true,
       );
   });

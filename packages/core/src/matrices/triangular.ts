@@ -30,7 +30,7 @@ export interface TriangularOptions {
   /** The matrix is what is on and above the diagonal; otherwise on and below. Default false. */
   readonly upper?: boolean;
   /** The diagonal is taken for ones, whatever stands there. Default false. */
-  readonly unitriangular?: boolean;
+  readonly unitDiagonal?: boolean;
 }
 
 /** Throws unless x is float32 or float64 and holds square matrices. */
@@ -110,19 +110,19 @@ function factored(x: Tensor): Tensor {
  *
  * @param a shape [..., n, n], float32 or float64
  * @param b shape [..., n, k], of the same dtype, or [n]: one vector; the axes before broadcast
- * @param options upper, unitriangular
+ * @param options upper, unitDiagonal
  * @returns x, in the shape of b
  * @throws ShapeError and DTypeError for operands that do not fit
  *
  * @example
  * const l = tensor([[2, 0], [1, 2]]);
- * solveTriangular(l, tensor([2, 5])); // [1, 2]
- * const half = solveTriangular(l, tensor([[2], [5]]));
- * solveTriangular(l.transpose(), half, { upper: true }); // the solution for l lᵀ: [[0], [1]]
+ * triangularSolve(l, tensor([2, 5])); // [1, 2]
+ * const half = triangularSolve(l, tensor([[2], [5]]));
+ * triangularSolve(l.transpose(), half, { upper: true }); // the solution for l lᵀ: [[0], [1]]
  */
-export function solveTriangular(a: Tensor, b: Tensor, options: TriangularOptions = {}): Tensor {
-  const op = 'solveTriangular';
-  checkNames(op, options, 'upper? unitriangular?');
+export function triangularSolve(a: Tensor, b: Tensor, options: TriangularOptions = {}): Tensor {
+  const op = 'triangularSolve';
+  checkNames(op, options, 'upper? unitDiagonal?');
   return compose(op, () => {
     checkSquare(op, 'a', a);
     const [{ shape, dtype }, n] = [nodeOf(b, op), a.shape.at(-1)];
@@ -138,8 +138,8 @@ export function solveTriangular(a: Tensor, b: Tensor, options: TriangularOptions
         say`a has shape ${showShape(a.shape)} and b ${showShape(shape)}: b must be [..., ${n!}, k], or [${n!}]`,
         [a.shape, shape],
       );
-    const { upper = false, unitriangular = false } = options;
-    const matrix = unitriangular ? withOnes(a, upper) : a;
+    const { upper = false, unitDiagonal = false } = options;
+    const matrix = unitDiagonal ? withOnes(a, upper) : a;
     const right = isVector ? unsqueeze(b, -1) : b;
     const x = a.size === 0 || b.size === 0 ? matmul(matrix, right) : solved(matrix, right, upper);
     return isVector ? squeeze(x, -1) : x;
