@@ -7,6 +7,7 @@ import * as cpu from '@polygrad/backend-cpu';
 import * as core from '@polygrad/core';
 import * as functions from '@polygrad/core/functions';
 import * as custom from '@polygrad/core/custom';
+import * as linearAlgebra from '@polygrad/core/linear-algebra';
 import * as data from '@polygrad/data';
 import * as files from '@polygrad/data/node';
 import * as nn from '@polygrad/nn';
@@ -18,6 +19,7 @@ const list = (text) => text.split(/\s+/).filter((name) => name !== '');
 const packages = {
   core,
   'core/custom': custom,
+  'core/linear-algebra': linearAlgebra,
   nn,
   data,
   'data/node': files,

@@ -287,7 +287,7 @@ export {
 export { LBFGS, type LBFGSOptions } from './optim/lbfgs.ts';
 export { type MaximizeOptions, Optimizer, type OptimizerOptions, type StepGuard } from './optim/optimizer.ts';
 export type { Gradients } from './optim/owners.ts';
-export type { Closure, ClosureFit, ClosureOptimizer } from './optim/closure.ts';
+export type { Closure, ClosureFit, ClosureOptimizer, Evaluated } from './optim/closure.ts';
 export type { Correction, Scalars, StepScalars } from './optim/step-numbers.ts';
 export type { LoadedState, OptimizerState } from './optim/saved-state.ts';
 export {

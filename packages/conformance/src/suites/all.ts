@@ -24,6 +24,7 @@ import { layerCases } from './layers.ts';
 import { loopCases } from './loop-cases.ts';
 import { loopSpecs } from './loops.ts';
 import { replayCases } from './replays.ts';
+import { matrixSpecs } from './matrices.ts';
 import { mixedPrecisionCases } from './mixed-precision.ts';
 import { memoryCases } from './memory.ts';
 import { dataSizedCases } from './order/data-sized.ts';
@@ -88,7 +89,7 @@ function orderCases(target: Target): ConformanceCase[] {
 export function allCases(target: Target, goldens: readonly GoldenCase[] | null, long: boolean): ConformanceCase[] {
   return [
     ...operations.flatMap(({ specs }) => specs.flatMap((spec) => expand(spec, target))),
-    ...[...compositionSpecs(), ...loopSpecs()].flatMap((spec) => expand(spec, target)),
+    ...[...compositionSpecs(), ...loopSpecs(), ...matrixSpecs()].flatMap((spec) => expand(spec, target)),
     ...accuracyCases(target),
     ...dtypeCases(target),
     ...specialCases(target),

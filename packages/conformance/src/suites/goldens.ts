@@ -5,6 +5,7 @@
  * arithmetic makes of the same float32 inputs, so no other rounding enters.
  */
 import * as core from '@polygrad/core';
+import * as linearAlgebra from '@polygrad/core/linear-algebra';
 import type { DType, Tensor } from '@polygrad/core';
 import type { ConformanceCase, SkipReason } from '../case.ts';
 import { assertClose, gamma, type Tolerance } from '../compare.ts';
@@ -18,7 +19,7 @@ import { count, nd } from '../oracle/ndarray.ts';
 
 type Result = Tensor | readonly Result[] | { readonly [name: string]: Tensor };
 type Call = (...args: unknown[]) => Result | Promise<Result>;
-const library = core as unknown as Readonly<Record<string, Call | undefined>>;
+const library = { ...core, ...linearAlgebra } as unknown as Readonly<Record<string, Call | undefined>>;
 const cotangents = ['u', 0.5, 1.5] as const;
 
 /** Cases of the file: all of them in all their dtypes, or half of them in one dtype each, in turns. What the library does not have yet is skipped, and so counted, by operation. */

@@ -14,19 +14,24 @@ import {
   hostNumber,
   hostValue,
   indexCopy,
+  indexSelect,
+  isTensor,
   keep,
   lessEqual,
   logicalAnd,
+  noGrad,
   pad,
   reshape,
   scaledDotProductAttention,
+  scope,
   select,
   stack,
   type Tensor,
+  tensor,
   where,
   zeros,
 } from '@polygrad/core/functions';
-import { checkFraction, checkInteger, checkOptions, checkTensor, NnError } from '../errors.ts';
+import { checkFits, checkFraction, checkInteger, checkOptions, checkTensor, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 
 /** Options of `KVCache`. */
@@ -229,6 +234,74 @@ export class KVCache {
     this.#step?.at.dispose();
     this.#step?.seen.dispose();
     this.#step = null;
+  }
+
+  /**
+   * Forgets the positions from `length` on; the next call goes on behind those that are left. For tokens that were proposed and refused, as in
+   * speculative decoding. It computes nothing. Source: `crop` of `DynamicCache` of Hugging Face transformers.
+   *
+   * @param length how many positions stay; in a function of `compile` the number it was recorded with
+   * @throws NnError for more positions than are kept
+   *
+   * @example
+   * const block = new TransformerBlock(16, 4, { causal: true }).eval();
+   * const cache = new KVCache({ capacity: 8 });
+   * block.forward(zeros([1, 5, 16]), { cache }); // two tokens that are known, and three guesses
+   * cache.truncate(3); // one of the guesses was right
+   * console.log(cache.length); //=> 3
+   * cache.reset();
+   */
+  truncate(length: number): void {
+    checkInteger(op, 'length', length, 0);
+    if (length > this.length)
+      throw new NnError(op, `length is ${length}, and ${this.length} positions are kept; give at most as many`, [
+        'length',
+      ]);
+    for (const entry of this.#entries.values()) {
+      let cut = 0;
+      hostEffect(
+        () => {
+          cut = Math.max(0, entry.length - length);
+          entry.length -= cut;
+        },
+        () => {
+          entry.length += cut;
+        },
+      );
+    }
+  }
+
+  /**
+   * Takes other sequences of the batch: sequence i is what sequence `indices[i]` was. For beam search, where the best continuations may be of the same
+   * beginning. There may be more or fewer than before, such as the beams of one prompt. Source: `reorder_cache` of Hugging Face transformers.
+   *
+   * @param indices numbers of sequences: a list, or an integer tensor of one axis
+   * @throws NnError for other tensors, ArgumentError for numbers outside of the batch
+   *
+   * @example
+   * const block = new TransformerBlock(16, 4, { causal: true }).eval();
+   * const cache = new KVCache({ capacity: 8 });
+   * block.forward(zeros([1, 3, 16]), { cache }); // the prompt
+   * cache.reorder([0, 0, 0]); // three beams
+   * block.forward(zeros([3, 1, 16]), { cache }).shape; // [3, 1, 16]
+   * cache.reset();
+   */
+  reorder(indices: readonly number[] | Tensor): void {
+    if (isTensor(indices)) checkFits(op, 'indices', indices, indices.ndim === 1, 'a tensor of one axis');
+    else checkFits(op, 'indices', indices, Array.isArray(indices), 'a list of numbers, or an integer tensor');
+    noGrad(() =>
+      scope(() => {
+        const at = isTensor(indices) ? indices : tensor([...indices], { dtype: 'int32' });
+        for (const entry of this.#entries.values()) {
+          const taken = indexSelect(entry.kept, at, 1);
+          if (taken.shape[1] === entry.kept.shape[1]) entry.kept.assign(taken);
+          else {
+            entry.kept.dispose();
+            entry.kept = keep(taken);
+          }
+        }
+      }),
+    );
   }
 
   /** Forgets all positions, and gives their memory back; the next call begins a sequence, of whatever batch. */

@@ -3,12 +3,18 @@ import type { Tensor } from '@polygrad/core/functions';
 import type { Gradients } from './owners.ts';
 
 /** A loss and its gradients, as `lossAndGrad` gives them; both are consumed. */
-export type Closure = () => { readonly value: Tensor; readonly grads: Gradients };
+export interface Evaluated {
+  readonly value: Tensor;
+  readonly grads: Gradients;
+}
+
+/** Gives a loss and its gradients, or the loss alone after `backward()`, which left the gradients with the parameters. */
+export type Closure = () => Evaluated | Tensor;
 
 /** What `fit` hands an optimizer of a batch: the batch on the device, its loss and gradients, and what sums losses and metrics. */
 export type ClosureFit = <Batch extends readonly Tensor[], Sums>(
   ready: () => Batch,
-  evaluate: (...batch: [...Batch, sums: Sums | null]) => ReturnType<Closure>,
+  evaluate: (...batch: [...Batch, sums: Sums | null]) => Evaluated,
   sums: Sums,
   given: object,
 ) => Promise<void>;

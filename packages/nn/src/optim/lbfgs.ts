@@ -36,7 +36,7 @@ import {
   NnError,
 } from '../errors.ts';
 import { hostState, type StateArray } from '../module/state.ts';
-import type { Closure, ClosureFit, ClosureOptimizer } from './closure.ts';
+import type { Closure, ClosureFit, ClosureOptimizer, Evaluated } from './closure.ts';
 import { checkedState, type LoadedState, type OptimizerState } from './saved-state.ts';
 import { inOrder } from './owners.ts';
 import { strongWolfe } from './wolfe.ts';
@@ -94,6 +94,12 @@ async function read(scalars: () => readonly Tensor[]): Promise<number[]> {
  *   return { value, grads: [grad] };
  * });
  * x; // about [0, 0]
+ *
+ * await optimizer.step(() => {
+ *   const loss = x.mul(x).sum();
+ *   loss.backward(); // as in PyTorch; gradients are cleared once they are taken
+ *   return loss;
+ * });
  */
 export class LBFGS implements ClosureOptimizer {
   readonly parameters: readonly Tensor[];
@@ -154,7 +160,8 @@ export class LBFGS implements ClosureOptimizer {
   /**
    * Takes up to `maxIter` steps.
    *
-   * @param closure computes the loss and its gradients at the parameters as they are then; it is called several times
+   * @param closure computes the loss and its gradients at the parameters as they are then, or returns the loss after `backward()`; it is called
+   *   several times
    * @returns the loss before
    * @throws NnError for gradients that do not fit the parameters
    */
@@ -245,9 +252,7 @@ export class LBFGS implements ClosureOptimizer {
   }
 
   async #evaluate(closure: Closure): Promise<{ readonly loss: number; readonly gradient: Tensor }> {
-    const { value, grads: found } = closure();
-    checkTensor('step', 'value', value);
-    checkList('step', 'grads', found);
+    const { value, grads: found } = this.#asked(closure);
     const grads = inOrder(this.parameters, found);
     if (grads.length !== this.parameters.length)
       throw new NnError(
@@ -274,6 +279,30 @@ export class LBFGS implements ClosureOptimizer {
     dispose(value);
     for (const grad of found) grad?.dispose();
     return { loss, gradient };
+  }
+
+  /** What the closure found: in its result, or after `backward()` with the parameters, whose gradients are cleared. */
+  #asked(closure: Closure): Evaluated {
+    const found = scope(closure);
+    if (isTensor(found)) {
+      const grads = this.parameters.map((parameter) => parameter.grad && keep(detach(parameter.grad)));
+      if (grads.every((grad) => grad === null))
+        throw new NnError(
+          'step',
+          'the function returned a loss and no parameter has a gradient; call backward() on it',
+        );
+      this.zeroGrad();
+      return { value: found, grads };
+    }
+    const { value } = (found ?? {}) as Partial<Evaluated>;
+    checkFits('step', 'result', found, isTensor(value), '{ value, grads } of lossAndGrad, or a loss after backward()');
+    checkList('step', 'grads', found.grads);
+    return found;
+  }
+
+  /** Clears what `backward()` accumulated. */
+  zeroGrad(): void {
+    for (const parameter of this.parameters) if (parameter.requiresGrad) parameter.grad = null;
   }
 
   /** The parameters as one vector, which the caller disposes. */

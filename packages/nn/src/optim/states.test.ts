@@ -1,5 +1,5 @@
 /** States that are taken over: those of files, whole or not at all, and what is no state of the optimizer. */
-import { seed, setEngine, stats, sum, type Tensor, tensor, valueAndGrad } from '@polygrad/core/functions';
+import { memory, seed, setEngine, stats, sum, type Tensor, tensor, valueAndGrad } from '@polygrad/core/functions';
 import { createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, expect, it } from 'vitest';
 import {
@@ -43,6 +43,37 @@ it('a longer history of L-BFGS makes no new plans', async () => {
   await step();
   expect([optimizer.steps, stats().plansMade - plansMade]).toEqual([40, 0]);
   optimizer.dispose();
+});
+
+it('L-BFGS takes the gradients that backward() left, as in PyTorch', async () => {
+  const loss = (p: Tensor): Tensor => {
+    const [x, y] = [sum(p.mul(tensor([1, 0]))), sum(p.mul(tensor([0, 1])))];
+    const [a, b] = [y.sub(x.mul(x)), x.mul(-1).add(1)];
+    return a.mul(a).mul(100).add(b.mul(b));
+  };
+  const options = { maxIter: 6, lineSearchFn: 'strongWolfe' } as const;
+  const [one, other] = [at(-1.2, 1), at(-1.2, 1)];
+  const [first, second] = [new LBFGS([one], options), new LBFGS([other], options)];
+  const evaluate = (): Tensor => {
+    second.zeroGrad();
+    const value = loss(other);
+    value.backward();
+    return value;
+  };
+  const before = await first.step(() => valley(one));
+  const { numTensors } = memory();
+  await first.step(() => valley(one));
+  const held = memory().numTensors - numTensors;
+  expect(await second.step(evaluate)).toBe(before);
+  const ours = memory().numTensors;
+  await second.step(evaluate);
+  expect(await numbers(other)).toEqual(await numbers(one));
+  expect(memory().numTensors - ours).toBe(held); // no more than with gradients that are given
+  expect(other.grad).toBe(null);
+  await expect(second.step(() => loss(other))).rejects.toThrow('no parameter has a gradient; call backward() on it');
+  await expect(second.step((() => undefined) as never)).rejects.toThrow(
+    'bad result: undefined; must be { value, grads } of lossAndGrad, or a loss after backward()',
+  );
 });
 
 it('L-BFGS goes on from a file as if it had not stopped', async () => {

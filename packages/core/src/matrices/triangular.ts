@@ -1,0 +1,171 @@
+/**
+ * Entry point @polygrad/core/linear-algebra: factors of matrices, and equations with them. Pages that do not import it carry none of it.
+ *
+ * A matrix is halved until its parts are blocks that a kernel takes (blocks.ts); all the rest is products of halves. So derivatives of every order and
+ * batches are those of products and of two kernels.
+ */
+import { compose } from '../graph/scope.ts';
+import { DTypeError } from '@polygrad/compiler/shape/dtype';
+import { ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { checkNames } from '@polygrad/compiler/shape/options';
+import { say } from '@polygrad/compiler/shape/shown';
+import { eye } from '../ops/creation/patterns.ts';
+import { zeros } from '../ops/creation/creation.ts';
+import { add, mul, sub } from '../ops/elementwise/arithmetic.ts';
+import { tril } from '../ops/movement/diagonals.ts';
+import { concat } from '../ops/movement/joining.ts';
+import { reshape, squeeze, transpose, unsqueeze } from '../ops/movement/shape.ts';
+import { narrow } from '../ops/movement/slicing.ts';
+import { matmul } from '../ops/products/matmul.ts';
+import { nodeOf } from '../tensor/handle.ts';
+import type { Tensor } from '../tensor/types.ts';
+import { blockRows, factor, invertLower } from './blocks.ts';
+
+export interface CholeskyOptions {
+  /** The factor above the diagonal instead: its transpose. Default false. */
+  readonly upper?: boolean;
+}
+
+export interface TriangularOptions {
+  /** The matrix is what is on and above the diagonal; otherwise on and below. Default false. */
+  readonly upper?: boolean;
+  /** The diagonal is taken for ones, whatever stands there. Default false. */
+  readonly unitDiagonal?: boolean;
+}
+
+/** Throws unless x is float32 or float64 and holds square matrices. */
+function checkSquare(op: string, name: string, x: Tensor): void {
+  const { dtype, shape } = nodeOf(x, op);
+  checkDType(op, name, dtype);
+  if (shape.length < 2 || shape.at(-1) !== shape.at(-2))
+    throw new ShapeError(
+      op,
+      say`${name} has shape ${showShape(shape)}: its last two axes must be those of square matrices`,
+      [shape],
+    );
+}
+
+function checkDType(op: string, name: string, dtype: Tensor['dtype']): void {
+  if (dtype !== 'float32' && dtype !== 'float64')
+    throw new DTypeError(op, say`${name} is ${dtype}: needs float32 or float64; convert with cast()`, [dtype]);
+}
+
+/** Where a matrix is halved: after whole blocks. */
+function halfOf(n: number): number {
+  return Math.ceil(n / blockRows / 2) * blockRows;
+}
+
+/** Rows and columns of matrices. */
+function part(x: Tensor, row: number, rows: number, column: number, columns: number): Tensor {
+  return narrow(narrow(x, -2, row, rows), -1, column, columns);
+}
+
+/** A kernel of one batch axis, for any number of them. */
+function eachMatrix(x: Tensor, kernel: (batch: Tensor) => Tensor): Tensor {
+  const [n] = x.shape.slice(-1) as [number];
+  return reshape(kernel(reshape(x, [x.shape.slice(0, -2).reduce((a, b) => a * b, 1), n, n])), x.shape);
+}
+
+/**
+ * The Cholesky factor of symmetric positive definite matrices: the lower triangle L with x = L Lᵀ. The symmetric part (x + xᵀ) / 2 is what is factored, so
+ * gradients are symmetric. A matrix that is not positive definite gives NaN: nothing waits to find out and raise an error. Where rounding makes it so, add a
+ * small multiple of `eye(n)`. Source: PyTorch `torch.linalg.cholesky`.
+ *
+ * @param x shape [..., n, n], float32 or float64
+ * @param options upper
+ * @returns the same shape and dtype; zeros on the other side of the diagonal
+ * @throws ShapeError for other shapes, DTypeError for other dtypes
+ *
+ * @example
+ * const x = tensor([[4, 2], [2, 5]]);
+ * cholesky(x); // [[2, 0], [1, 2]]
+ * cholesky(x).diagonal().log().sum().mul(2); // log det x: log 16
+ */
+export function cholesky(x: Tensor, options: CholeskyOptions = {}): Tensor {
+  checkNames('cholesky', options, 'upper?');
+  return compose('cholesky', () => {
+    checkSquare('cholesky', 'x', x);
+    if (x.size === 0) return mul(x, 1);
+    const lower = factored(mul(add(x, transpose(x)), 0.5));
+    return options.upper === true ? transpose(lower) : lower;
+  });
+}
+
+function factored(x: Tensor): Tensor {
+  const [n] = x.shape.slice(-1) as [number];
+  if (n <= blockRows) return eachMatrix(x, (a) => factor({ a }).l);
+  const half = halfOf(n);
+  const rest = n - half;
+  const first = factored(part(x, 0, half, 0, half));
+  const below = transpose(solved(first, transpose(part(x, half, rest, 0, half)), false));
+  const last = factored(sub(part(x, half, rest, half, rest), matmul(below, transpose(below))));
+  const right = zeros([...x.shape.slice(0, -2), half, rest], { dtype: x.dtype });
+  return concat([concat([first, right], -1), concat([below, last], -1)], -2);
+}
+
+/**
+ * Solves a x = b for triangular matrices a, by blocks. What is on the other side of the diagonal is not read. A zero on the diagonal gives infinities or
+ * NaN. For equations with `a` on the right, or transposed, transpose the operands: x a = b is aᵀ xᵀ = bᵀ. Source: PyTorch
+ * `torch.linalg.solve_triangular`, which has no default for `upper`.
+ *
+ * @param a shape [..., n, n], float32 or float64
+ * @param b shape [..., n, k], of the same dtype, or [n]: one vector; the axes before broadcast
+ * @param options upper, unitDiagonal
+ * @returns x, in the shape of b
+ * @throws ShapeError and DTypeError for operands that do not fit
+ *
+ * @example
+ * const l = tensor([[2, 0], [1, 2]]);
+ * triangularSolve(l, tensor([2, 5])); // [1, 2]
+ * const half = triangularSolve(l, tensor([[2], [5]]));
+ * triangularSolve(l.transpose(), half, { upper: true }); // the solution for l lᵀ: [[0], [1]]
+ */
+export function triangularSolve(a: Tensor, b: Tensor, options: TriangularOptions = {}): Tensor {
+  const op = 'triangularSolve';
+  checkNames(op, options, 'upper? unitDiagonal?');
+  return compose(op, () => {
+    checkSquare(op, 'a', a);
+    const [{ shape, dtype }, n] = [nodeOf(b, op), a.shape.at(-1)];
+    if (dtype !== a.dtype)
+      throw new DTypeError(op, say`a is ${a.dtype} and b ${dtype}: needs one dtype; convert with cast()`, [
+        a.dtype,
+        dtype,
+      ]);
+    const isVector = shape.length === 1;
+    if (shape.length === 0 || shape.at(isVector ? -1 : -2) !== n)
+      throw new ShapeError(
+        op,
+        say`a has shape ${showShape(a.shape)} and b ${showShape(shape)}: b must be [..., ${n!}, k], or [${n!}]`,
+        [a.shape, shape],
+      );
+    const { upper = false, unitDiagonal = false } = options;
+    const matrix = unitDiagonal ? withOnes(a, upper) : a;
+    const right = isVector ? unsqueeze(b, -1) : b;
+    const x = a.size === 0 || b.size === 0 ? matmul(matrix, right) : solved(matrix, right, upper);
+    return isVector ? squeeze(x, -1) : x;
+  });
+}
+
+/** A triangle with ones on its diagonal. */
+function withOnes(a: Tensor, upper: boolean): Tensor {
+  const lower = add(tril(upper ? transpose(a) : a, { diagonal: -1 }), eye(a.shape.at(-1)!, { dtype: a.dtype }));
+  return upper ? transpose(lower) : lower;
+}
+
+function solved(a: Tensor, b: Tensor, upper: boolean): Tensor {
+  const [n] = a.shape.slice(-1) as [number];
+  if (n <= blockRows) {
+    const inverse = eachMatrix(upper ? transpose(a) : a, (l) => invertLower({ l }).inverse);
+    return matmul(upper ? transpose(inverse) : inverse, b);
+  }
+  const half = halfOf(n);
+  const rest = n - half;
+  const [top, bottom] = [narrow(b, -2, 0, half), narrow(b, -2, half, rest)];
+  const [first, last] = [part(a, 0, half, 0, half), part(a, half, rest, half, rest)];
+  if (upper) {
+    const below = solved(last, bottom, true);
+    return concat([solved(first, sub(top, matmul(part(a, 0, half, half, rest), below)), true), below], -2);
+  }
+  const above = solved(first, top, false);
+  return concat([above, solved(last, sub(bottom, matmul(part(a, half, rest, 0, half), above)), false)], -2);
+}
