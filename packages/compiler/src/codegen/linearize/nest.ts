@@ -285,11 +285,9 @@ export class Nest {
       const own = ownRanges(n);
       return this.#columnOf(n) === column && sameNodes(own, rows);
     };
-    const reduceColumns = this.#options.caps.lowering.columns;
-    if (reduceColumns === undefined) refuse(column, 'needs caps.lowering.columns');
     const nodes = wave.filter(isAlike);
     const repeatable = nodes.every(mayEnterTwice);
-    reduceColumns(nodes, column, this.#values, this.#options, (range, roots, run) => {
+    this.#options.caps.lowering.columns!()!.reduce(nodes, column, this.#values, this.#options, (range, roots, run) => {
       this.#emit([{ ranges: [range], roots, run: () => void run(), perCopy: false, repeatable }]);
     });
   }
