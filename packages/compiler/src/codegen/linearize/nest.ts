@@ -5,6 +5,7 @@
  * In: stores that share loops, whose ranges have their kinds. Out: statements in the program builder. Values are written by
  * scope.ts, single reductions by reduce.ts, vector loops by vector.ts; linearize.ts calls this for each nest of a kernel.
  */
+import { told } from '#shown-as';
 import {
   countOf,
   isSizedEnd,
@@ -169,7 +170,7 @@ export class Nest {
         return;
       case 'unroll':
       case 'interleaved':
-        if (!isFixed(extent)) refuse(range, 'needs a constant extent');
+        if (!isFixed(extent)) refuse(range, told && 'needs a constant extent');
         if (range.arg.extent > 0)
           scope.withTile(range, { base: b.e.i32(0), count: range.arg.extent, lanes: 1 }, inside);
         return;
@@ -196,7 +197,7 @@ export class Nest {
         return;
       }
       case 'grid':
-        refuse(range, 'cannot be bound inside a nest');
+        refuse(range, told && 'cannot be bound inside a nest');
         break;
       default:
         range.arg.kind satisfies never;
