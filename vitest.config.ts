@@ -46,7 +46,7 @@ const replacing = [
   'packages/backend-webgpu/src/planned.test.ts',
   'packages/backend-native/src/{arm64,arm64-few,missing,provider}.test.ts',
   ...(kind === 'long' ? ['packages/backend-native/src/{arm64,arm64-suite}.long.test.ts'] : []),
-  'packages/core/src/{engine/registry,tensor/beside,tensor/alone}.test.ts',
+  'packages/core/src/{engine/registry,planner/rare/late,tensor/beside,tensor/alone}.test.ts',
 ];
 
 /** Files of packages that share which need modules or a process of their own, by why. */

@@ -2,6 +2,7 @@
  * CAST and BITCAST. Small integers wrap, 64-bit ones are converted lane by lane where WebAssembly has no vector instruction. Float to integer saturates and NaN gives 0, as WebAssembly's saturating conversions do; int32 and uint32 share
  * their bits; anything to bool is `!= 0`.
  */
+import { told } from '#listing';
 import type { KNode } from '@polygrad/core/kernel/ir';
 import * as S from '../asm/simd.ts';
 import * as W from '../asm/plain.ts';
@@ -107,7 +108,7 @@ function convert(ctx: Context, n: KNode, from: Reg, to: Reg, x: Lowered): Lowere
       const low = x.parts[2 * p]!;
       parts.push(shuffle32(ctx, low, x.parts[2 * p + 1] ?? low, [0, 2, 4, 6]));
     } else {
-      const code = narrowing[pair] ?? refuse(`no cast from ${n.src[0].dtype} to ${n.dtype}`);
+      const code = narrowing[pair] ?? refuse(told && `no cast from ${n.src[0].dtype} to ${n.dtype}`);
       const low = vop(ctx, code, x.parts[2 * p]!);
       const high = x.parts[2 * p + 1];
       parts.push(high === undefined ? low : shuffle32(ctx, low, vop(ctx, code, high), [0, 1, 4, 5]));
@@ -118,7 +119,7 @@ function convert(ctx: Context, n: KNode, from: Reg, to: Reg, x: Lowered): Lowere
 
 function castScalar(ctx: Context, from: Reg, to: Reg, x: Val): Val {
   if (to.kind === 'bool') return ctx.fn.op(compareCodes.NE![from.kind]![0], T.i32, [x, scalarConst(ctx, from, 0)]);
-  const code = scalarCasts[`${from.kind}>${to.kind}`] ?? refuse(`no cast from ${from.kind} to ${to.kind}`);
+  const code = scalarCasts[`${from.kind}>${to.kind}`] ?? refuse(told && `no cast from ${from.kind} to ${to.kind}`);
   return code === 0 ? x : ctx.fn.op(code, to.type, [x]);
 }
 
@@ -135,7 +136,7 @@ export function lowerBitcast(ctx: Context, n: KNode, x: Lowered): Lowered {
   if (from.kind === to.kind) return x;
   if (smallBits(n.dtype) !== 0) return dtypeCode().wrapSmall(ctx, n, to, x);
   const code = reinterpret[`${from.kind}>${to.kind}`];
-  if (code === undefined) refuse(`no bitcast from ${n.src[0].dtype} to ${n.dtype}: sizes differ`);
+  if (code === undefined) refuse(told && `no bitcast from ${n.src[0].dtype} to ${n.dtype}: sizes differ`);
   if (n.lanes > 1 || code === 0) return x;
   return { parts: [ctx.fn.op(code, to.type, [x.parts[0]!])], width: to.width };
 }

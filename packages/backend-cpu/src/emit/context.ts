@@ -1,6 +1,7 @@
 /**
  * What the lowering functions share: the function under construction and the values found so far.
  */
+import { told } from '#listing';
 import type { KNode } from '@polygrad/core/kernel/ir';
 import * as S from '../asm/simd.ts';
 import * as W from '../asm/plain.ts';
@@ -32,7 +33,7 @@ export interface Context {
 /** Number of 16-byte vectors that hold `lanes` lanes; throws for vectors no register holds. */
 export function partCount(lanes: number, width: number): number {
   if (lanes * width === 16) return 1;
-  if ((lanes & (lanes - 1)) !== 0) refuse(`vectors must have a power of two lanes: got ${lanes}`);
+  if ((lanes & (lanes - 1)) !== 0) refuse(told && `vectors must have a power of two lanes: got ${lanes}`);
   return Math.max(1, (lanes * width) / 16);
 }
 

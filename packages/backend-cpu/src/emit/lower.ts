@@ -5,6 +5,7 @@
  * groupStart, groupEnd: groups to run, counted through the grid with axis 0 fastest; at least one.
  * scratch: address of the running thread's memory for SHARED.
  */
+import { told } from '#listing';
 import { findRareSides, operandsOf, type RareSide, unrollFactor } from '@polygrad/core/engine/shaping';
 import { endsOf, type KNode, type KNodeOf, type Program, type Uses, usesOf } from '@polygrad/core/kernel/ir';
 import { findRuns, isGather, lanesOfPart, pickColumn, pickWindows, type RunPlace } from '@polygrad/core/kernel/windows';
@@ -88,7 +89,7 @@ class Lowering implements Context {
       case 'SCALAR':
         return { parts: [this.#memory.scalar(n.dtype, n.arg.slot)], width: 4 };
       case 'LOOP': {
-        const { val, shift } = this.#loops.get(n) ?? refuse(`a loop counter is used outside its loop`);
+        const { val, shift } = this.#loops.get(n) ?? refuse(told && `a loop counter is used outside its loop`);
         const { fn } = this;
         if (val === null) return { parts: [fn.i32(shift)], width: 4 };
         return { parts: [shift === 0 ? val : fn.int(W.i32Add, T.i32, val, fn.i32(shift))], width: 4 };
@@ -97,7 +98,7 @@ class Lowering implements Context {
       case 'IOTA':
         return lowerValue(this, n);
       default:
-        return refuse(`${n.op} is used before it stands in the body`);
+        return refuse(told && `${n.op} is used before it stands in the body`);
     }
   }
 
@@ -146,7 +147,7 @@ class Lowering implements Context {
           break;
         case 'ENDLOOP':
         case 'ENDIF':
-          refuse(`${n.op} has no place in a linear program here`);
+          refuse(told && `${n.op} has no place in a linear program here`);
           break;
         default:
           if (!this.#rare.inside.has(n)) this.#node(n);

@@ -1,6 +1,7 @@
 /**
  * LOAD, STORE and ATOMIC: pointers of memory objects, storage forms of dtypes, registers of the IR, gates.
  */
+import { told } from '#listing';
 import type { KNode, KNodeOf } from '@polygrad/core/kernel/ir';
 import type { SquareColumn, Pick, Run, Window } from '@polygrad/core/kernel/windows';
 import * as S from '../asm/simd.ts';
@@ -32,7 +33,7 @@ const storage: Readonly<Partial<Record<DType, { bytes: number; load: number; sto
 };
 
 function storageOf(dtype: KNode['dtype']): NonNullable<(typeof storage)[DType]> {
-  return storage[dtype as DType] ?? refuse(`${dtype} has no place in memory here`);
+  return storage[dtype as DType] ?? refuse(told && `${dtype} has no place in memory here`);
 }
 
 /** Where a memory object starts and what orders its accesses. */
@@ -161,7 +162,8 @@ export class Memory {
     if (gate !== undefined) fn.openIf(this.#ctx.get(gate).parts[0]!);
     if (mem.op === 'REG') {
       const cells = this.#register(mem, index);
-      if (cells.length !== parts.length) refuse(`a register of ${mem.lanes} lanes is stored ${value.lanes} lanes`);
+      if (cells.length !== parts.length)
+        refuse(told && `a register of ${mem.lanes} lanes is stored ${value.lanes} lanes`);
       for (let p = 0; p < parts.length; p++) fn.assign(cells[p]!, parts[p]!);
     } else {
       const { pointer, extra, cls } = this.#place(mem);
@@ -249,7 +251,7 @@ export class Memory {
       }
       return { pointer: this.#scratch, extra, cls: mem };
     }
-    return refuse(`${mem.op} is no memory that programs access`);
+    return refuse(told && `${mem.op} is no memory that programs access`);
   }
 
   /** The cells of one register: as many as its lanes need. */

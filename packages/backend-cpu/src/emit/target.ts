@@ -71,7 +71,7 @@ export function regOf(dtype: DType | 'void'): Reg {
 /** Why a program cannot be printed; emit.ts turns it into a CompileError with the program's text. */
 export class Refusal extends Error {}
 
-/** Gives up on the program. */
-export function refuse(what: string): never {
-  throw new Refusal(what);
+/** Gives up on the program. Pages do not name rules that only a compiler can break. */
+export function refuse(what: string | false): never {
+  throw new Refusal(what || 'it breaks a rule');
 }

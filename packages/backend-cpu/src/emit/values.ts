@@ -1,6 +1,7 @@
 /**
  * Value operations of the IR as instructions: arithmetic, comparisons, selection, vectors. Casts are in casts.ts, memory in memory.ts.
  */
+import { told } from '#listing';
 import type { KNode } from '@polygrad/core/kernel/ir';
 import * as S from '../asm/simd.ts';
 import * as W from '../asm/plain.ts';
@@ -170,7 +171,7 @@ function scalar(ctx: Context, op: string, dtype: DType | 'void', reg: Reg, args:
     case 'FMA':
       return multiplyAddScalar(ctx, op, reg, a, b, c);
   }
-  return refuse(`${op} on ${dtype} is not an instruction of this engine; decompose it first`);
+  return refuse(told && `${op} on ${dtype} is not an instruction of this engine; decompose it first`);
 }
 
 /** A scalar goes through lane 0 of a vector if that makes it round once, so that scalars and vectors agree. */
@@ -192,7 +193,7 @@ function maddCode(kind: RegKind): number {
 
 function checkFusable(ctx: Context, op: string, reg: Reg): void {
   if (op === 'FMA' && !ctx.target.fusedMadd && reg.kind[0] === 'f')
-    refuse('FMA with one rounding is not available here; decompose it first');
+    refuse(told && 'FMA with one rounding is not available here; decompose it first');
 }
 
 /** The vector form of an operation, applied part by part; null if it must be done lane by lane. */

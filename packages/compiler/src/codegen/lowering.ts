@@ -55,6 +55,20 @@ export interface Beside {
   ): LoopNest;
 }
 
+/** Reductions with a result per column, accumulated in group memory. */
+export interface Columns {
+  /** The columns per group, of a nest with vectors along a range; null where registers accumulate (loops/columns.ts). */
+  of(work: NestWork, range: Range, lanes: number, caps: CodegenCaps): number | null;
+  /** Writes the reductions of a nest over the same rows (linearize/columns.ts). */
+  reduce(
+    nodes: readonly KNodeOf<'REDUCE'>[],
+    column: Range,
+    values: Values,
+    options: SumOptions,
+    overColumns: OverColumns,
+  ): void;
+}
+
 /** Runs a statement, with the expressions it needs, for all columns. */
 export type OverColumns = (column: Range, roots: readonly KNode[], run: () => void) => void;
 
@@ -78,14 +92,8 @@ export interface NestLowering {
     spread: readonly Range[],
     caps: CodegenCaps,
   ): Beside | null;
-  /** Reductions with a result per column, in group memory. Absent if `shape` makes no columns. */
-  columns?(
-    nodes: readonly KNodeOf<'REDUCE'>[],
-    column: Range,
-    values: Values,
-    options: SumOptions,
-    overColumns: OverColumns,
-  ): void;
+  /** Reductions with a result per column, in group memory. Absent or null: registers accumulate. */
+  columns?(): Columns | null;
   /** Epilogues over many results, in loops over them; false if there are few. Absent: they are unrolled. */
   copies?(values: Values, roots: readonly (readonly KNode[])[], write: () => void): boolean;
   /** Lanes of vectors along a loop of a nest whose vectors have `lanes`; `filled`: narrower ones only where they fill it. Absent: `lanes`. */

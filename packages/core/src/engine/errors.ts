@@ -224,9 +224,12 @@ export class UnsupportedError extends PolygradError {
   override readonly name: string = 'UnsupportedError';
   /** Set if code that is being loaded is missing: resolves when a retry makes sense. */
   declare readonly until?: Promise<void>;
+  /** Set if plans can do without that code: calls a function that does. */
+  declare readonly without?: <R>(run: () => R) => R;
 
-  constructor(where: string, message: string, until?: Promise<void>) {
+  constructor(where: string, message: string, until?: Promise<void>, without?: <R>(run: () => R) => R) {
     super('UNSUPPORTED', where, message);
     if (until !== undefined) this.until = until;
+    if (without !== undefined) this.without = without;
   }
 }

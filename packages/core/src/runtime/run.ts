@@ -160,7 +160,7 @@ export function registerLoops(runLoops: RunLoops): void {
  * wants the work elsewhere: then queue.ts decides.
  *
  * A run that is put off, or lacks code that is loaded at first use, returns a promise of when to try again. If no caller waits for the
- * result (`told` is false), it is not tried before.
+ * result (`told` is false), it is not tried before. Code that plans can do without is waited for too, but by readers that cannot wait.
  */
 export function run(
   state: EngineState,
@@ -198,7 +198,10 @@ export function run(
     state.pool.age();
     return true;
   } catch (error) {
-    return codeOnItsWay(error, state, wanted);
+    const without = patience === 'none' && told ? (error as Partial<UnsupportedError> | null)?.without : undefined;
+    if (without === undefined) return codeOnItsWay(error, state, wanted);
+    captured.clear();
+    return without(() => run(state, wanted, options, patience, told, placer));
   } finally {
     captured.clear();
   }

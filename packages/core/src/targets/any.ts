@@ -3,7 +3,6 @@
  * with engines of one kind carries nothing of the other.
  */
 import { legalize } from '@polygrad/compiler/arithmetic/legalize';
-import { reduceColumns } from '@polygrad/compiler/codegen/linearize/columns';
 import { writeCopies } from '@polygrad/compiler/codegen/linearize/copies';
 import { sideBySide } from '@polygrad/compiler/codegen/loops/beside';
 import { acrossThreads } from '@polygrad/compiler/codegen/linearize/group';
@@ -20,7 +19,7 @@ import { planner } from '../planner/plan.ts';
 import { startTuning } from '../tuning/automatic.ts';
 import { choicesOf } from '../tuning/choices.ts';
 import { threadLowering } from './threads.ts';
-import { vectorShaping } from './vector-shaping.ts';
+import { rareColumns, vectorShaping } from './vector-shaping.ts';
 
 const of = ({ simt }: { readonly simt: boolean }): Lowering => (simt ? threadLowering : vectorShaping);
 
@@ -44,7 +43,7 @@ export const anyLowering: Lowering = {
   shape: (kernel, e, caps) => of(caps).shape(kernel, e, caps),
   acrossThreads,
   beside: sideBySide,
-  columns: reduceColumns,
+  columns: rareColumns,
   copies: writeCopies,
   sizes: true,
   planner,

@@ -4,6 +4,7 @@
  * Stores are distributed over groups first: nests that share no loops are independent, their grids are concatenated
  * and the group index selects the nest. Then come the loops of one nest (nest.ts). scope.ts writes values, reduce.ts reductions.
  */
+import { told } from '#shown-as';
 import { decompose } from '../../arithmetic/decompose/decompose.ts';
 import { ProgramBuilder } from '../../ir/builder/builder.ts';
 import { Exprs } from '../../ir/expr.ts';
@@ -111,7 +112,7 @@ function gridOf(nest: readonly LoopStore[]): readonly Range[] {
   const lists = nest.map(({ ranges }) => ranges.filter((r) => r.arg.kind === 'grid'));
   const [list] = lists as [Range[]];
   if (lists.some((l) => !sameNodes(l, list))) {
-    refuse(nest[0]!.store, 'shares loops with a store of other grid ranges');
+    refuse(nest[0]!.store, told && 'shares loops with a store of other grid ranges');
   }
   return list;
 }

@@ -5,6 +5,7 @@
  * In: stores that share loops, whose ranges have their kinds. Out: statements in the program builder. Values are written by
  * scope.ts, single reductions by reduce.ts, vector loops by vector.ts; linearize.ts calls this for each nest of a kernel.
  */
+import { told } from '#shown-as';
 import {
   countOf,
   isSizedEnd,
@@ -169,7 +170,7 @@ export class Nest {
         return;
       case 'unroll':
       case 'interleaved':
-        if (!isFixed(extent)) refuse(range, 'needs a constant extent');
+        if (!isFixed(extent)) refuse(range, told && 'needs a constant extent');
         if (range.arg.extent > 0)
           scope.withTile(range, { base: b.e.i32(0), count: range.arg.extent, lanes: 1 }, inside);
         return;
@@ -196,7 +197,7 @@ export class Nest {
         return;
       }
       case 'grid':
-        refuse(range, 'cannot be bound inside a nest');
+        refuse(range, told && 'cannot be bound inside a nest');
         break;
       default:
         range.arg.kind satisfies never;
@@ -285,11 +286,9 @@ export class Nest {
       const own = ownRanges(n);
       return this.#columnOf(n) === column && sameNodes(own, rows);
     };
-    const reduceColumns = this.#options.caps.lowering.columns;
-    if (reduceColumns === undefined) refuse(column, 'needs caps.lowering.columns');
     const nodes = wave.filter(isAlike);
     const repeatable = nodes.every(mayEnterTwice);
-    reduceColumns(nodes, column, this.#values, this.#options, (range, roots, run) => {
+    this.#options.caps.lowering.columns!()!.reduce(nodes, column, this.#values, this.#options, (range, roots, run) => {
       this.#emit([{ ranges: [range], roots, run: () => void run(), perCopy: false, repeatable }]);
     });
   }

@@ -5,6 +5,7 @@
  * ranges of the REDUCE itself) and per width: vectors and scalar remainders accumulate separately and are combined at
  * the end in a fixed order. 16-bit floats accumulate in float32, small integers and bool in int32.
  */
+import { told } from '#shown-as';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
 import { type ReduceOp, isArg } from '../../ir/operations.ts';
 import { nodesOf } from '../../ir/node.ts';
@@ -36,7 +37,7 @@ export function accumulate(values: Values, node: KNodeOf<'REDUCE'>, before: KNod
   const { op } = node.arg;
   const v = node.src[0];
   const dtype = before.dtype as DType;
-  if (isArg(op)) refuse(node, 'is not accumulated alone');
+  if (isArg(op)) refuse(node, told && 'is not accumulated alone');
   if (op === 'sum' && v.op === 'MUL' && isFloat(dtype) && muladd) {
     const [x, y] = v.src.map((s) => e.cast(values.lower(s), dtype)) as [KNode, KNode];
     return e.ternary('MULADD', x, y, before);
@@ -154,7 +155,7 @@ export class Reduction {
   finish(threads: number, caps: CodegenCaps): void {
     const local = this.own.find((r) => r.arg.kind === 'local');
     if (local !== undefined && local.arg.extent !== threads) {
-      refuse(local, `is not of the ${threads} threads of a group`);
+      refuse(local, told && `is not of the ${threads} threads of a group`);
     }
     const { scope, results } = this.#values;
     const { e } = scope;
@@ -231,7 +232,7 @@ export class Reduction {
 
   #acrossThreads(mine: State, threads: number, caps: CodegenCaps): State {
     const { acrossThreads } = caps.lowering;
-    if (acrossThreads === undefined) return refuse(this.node, 'needs caps.lowering.acrossThreads');
+    if (acrossThreads === undefined) return refuse(this.node, told && 'needs caps.lowering.acrossThreads');
     const parts = { op: this.node.arg.op, mine, combine: (x: State, y: State) => this.#combine(x, y, false) };
     return acrossThreads(this.#values.b, parts, threads, caps);
   }

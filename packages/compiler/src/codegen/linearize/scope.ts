@@ -5,6 +5,7 @@
  * computed side by side in registers. Statements run over all combinations of copies with `forEach`; outside of it
  * tiles have no value. At most one open tile has lanes > 1.
  */
+import { told } from '#shown-as';
 import type { ProgramBuilder } from '../../ir/builder/builder.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { type FreeRanges, type Range, type RangeList, sizedStrideOf } from '../../ir/free-ranges.ts';
@@ -49,9 +50,9 @@ export function copyIndex(tiles: readonly Tile[]): number {
   return tiles.reduce((n, t) => n * t.count + t.copy, 0);
 }
 
-/** Throws for a nest that breaks a rule. */
-export function refuse({ op, arg }: KNode, what: string): never {
-  throw new Error(`[linearize] ${op} ${JSON.stringify(arg)} ${what}`);
+/** Throws for a nest that breaks a rule, which pages do not name. */
+export function refuse({ op, arg }: KNode, what: string | false): never {
+  throw new Error(`[linearize] ${op} ${JSON.stringify(arg)} ${what || 'breaks a rule'}`);
 }
 
 export class Scope {
@@ -123,7 +124,7 @@ export class Scope {
   }
 
   #enter(r: Range, level: number): void {
-    if (this.#levels.has(r)) refuse(r, 'is opened inside itself: nested reductions need ranges of their own');
+    if (this.#levels.has(r)) refuse(r, told && 'is opened inside itself: nested reductions need ranges of their own');
     this.#levels.set(r, level);
     this.#lastRanges = null;
   }
@@ -188,7 +189,7 @@ export class Scope {
   /** Value of an open range: scalar, or its first lane for the vector tile. */
   valueOf(r: Range): KNode {
     const v = this.#values.get(r);
-    if (v === undefined) refuse(r, 'is used outside its loop');
+    if (v === undefined) refuse(r, told && 'is used outside its loop');
     return v;
   }
 
@@ -316,7 +317,7 @@ export class Values {
           const lanes = this.scope.isVector([result.column]) ? this.scope.vector!.lanes : 1;
           return e.cast(this.b.load(result.memory, this.scope.valueOf(result.column), lanes), n.dtype);
         }
-        if (result?.kind !== 'values') refuse(n, 'is used before it is computed');
+        if (result?.kind !== 'values') refuse(n, told && 'is used before it is computed');
         const value = result.values[copyIndex(result.tiles)]!;
         return this.scope.lane >= 0 && value.lanes > 1 ? e.lane(value, this.scope.lane) : value;
       }
@@ -369,7 +370,7 @@ export class Values {
 
   #memoryOf(stage: KNode): Extract<Result, { kind: 'memory' }> {
     const result = this.results.get(stage);
-    if (result?.kind !== 'memory') refuse(stage, 'is used before it is computed');
+    if (result?.kind !== 'memory') refuse(stage, told && 'is used before it is computed');
     return result;
   }
 

@@ -20,6 +20,8 @@ import {
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import {
   groupWork,
+  leastColumnElements,
+  leastColumns,
   leastVector,
   reducedSteps,
   repeatable,
@@ -31,7 +33,7 @@ import {
 import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { cutNarrow, cutSegments, cutStretches, splitRanges, widenNarrow } from './cuts.ts';
-import { besideRows, columnsOf, cutRows, cutStreams, interleaveRows, canInterleaveRows, streamed } from './streams.ts';
+import { besideRows, cutRows, cutStreams, interleaveRows, canInterleaveRows, streamed } from './streams.ts';
 import { cutShort, joinShort } from './short-rows.ts';
 import { tiledTransposes } from './tile.ts';
 import { as, LoopNest, reorder, shaped, split } from './transforms.ts';
@@ -49,13 +51,39 @@ function shapeNest(given: LoopNest, caps: CodegenCaps): LoopNest {
 
   nest = besideRows(nest, work, along, lanes);
   const order = orderRanges(work, along);
-  const columns = columnsOf(work, along, lanes, caps);
+  const columns = columnsAlong(work, along, lanes, caps);
   nest = cutIntoGroups(nest, work, caps, order, along, columns);
   nest = reorder(nest, (a, b) => order.indexOf(a) - order.indexOf(b));
   // Reductions of columns are computed before the columns are opened, so these may be the innermost loop.
   const isColumn = (r: Range): number => Number(r.arg.kind === 'column');
   if (columns === null) return nest;
   return reorder(new LoopNest(nest.e, nest.stores, nest.done), (a, b) => isColumn(a) - isColumn(b));
+}
+
+/** The vector range whose reductions are accumulated in memory, and the number of columns per group; or null. */
+function columnsAlong(
+  work: NestWork,
+  along: ReadonlySet<Range>,
+  lanes: number,
+  caps: CodegenCaps,
+): { readonly range: Range; readonly chunk: number } | null {
+  const [range] = along;
+  if (range === undefined || along.size !== 1 || !mayHaveColumns(work, range)) return null;
+  const chunk = caps.lowering.columns?.()?.of(work, range, lanes, caps) ?? null;
+  return chunk === null ? null : { range, chunk };
+}
+
+/** True if all that a nest does is to reduce rows of large matrices; then it is worth loading what asks further (columns.ts). */
+function mayHaveColumns({ binders }: NestWork, range: Range): boolean {
+  const { extent } = range.arg;
+  return (
+    extent >= leastColumns &&
+    binders.length > 0 &&
+    binders.every(
+      ({ node, own, free }) =>
+        node.op === 'REDUCE' && free.includes(range) && sizeOf(own) * extent >= leastColumnElements,
+    )
+  );
 }
 
 /** A small fixed window, such as 3 x 3 pooling: unrolled completely. */
@@ -190,7 +218,7 @@ function cutIntoGroups(
   caps: CodegenCaps,
   order: readonly Range[],
   along: ReadonlySet<Range>,
-  columns: ReturnType<typeof columnsOf>,
+  columns: ReturnType<typeof columnsAlong>,
 ): LoopNest {
   const kindOf = (r: Range, extent: number): 'vector' | 'column' | 'serial' =>
     columns?.range === r && extent <= columns.chunk ? 'column' : along.has(r) ? 'vector' : 'serial';

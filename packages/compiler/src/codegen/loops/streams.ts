@@ -8,16 +8,9 @@
  * one row after the other is faster.
  */
 import {
-  crowded,
   leastAccesses,
-  leastColumnElements,
-  leastColumns,
-  leastCrowded,
   leastRow,
-  leastRows,
   leastRowsBeside,
-  mostColumns,
-  mostRowVectors,
   mostSums,
   mostWork,
   streamChunk,
@@ -170,38 +163,4 @@ function wholeAndRest(e: Exprs, row: Range, by: number): readonly [Replacement, 
   const value = e.add(edge, rest);
   assumeBounds(value, 0, extent - 1);
   return [whole, { value, ranges: [rest] }];
-}
-
-/**
- * Which reductions of columns are accumulated in memory (codegen/linearize/columns.ts): those over much more than a near cache holds, with more
- * columns than registers take.
- */
-
-/** The vector range whose reductions are accumulated in memory, and the number of columns per group; or null. */
-export function columnsOf(
-  work: NestWork,
-  along: ReadonlySet<Range>,
-  lanes: number,
-  caps: CodegenCaps,
-): { readonly range: Range; readonly chunk: number } | null {
-  const [range] = along;
-  const { binders, stores } = work;
-  if (range === undefined || along.size !== 1 || binders.length === 0 || range.arg.extent < leastColumns) return null;
-  if (!endsAlone(range) || stores.some((s) => !s.ranges.includes(range))) return null;
-  // A column has one cell, and copies of an unrolled loop would share it.
-  if (stores.some((s) => s.ranges.some((r) => r.arg.kind === 'unroll'))) return null;
-  // One row after the other, a vector in memory would wait for its own store.
-  if (range.src.length === 0 && Math.ceil(range.arg.extent / lanes) * binders.length <= mostRowVectors) return null;
-  for (const { node, own, free } of binders) {
-    const rows = sizeOf(own);
-    if (node.op !== 'REDUCE' || !free.includes(range)) return null;
-    if (
-      rows < (range.arg.extent % crowded === 0 ? leastCrowded : leastRows) ||
-      rows * range.arg.extent < leastColumnElements
-    )
-      return null;
-  }
-  const fitting = Math.floor(caps.sharedBytes / 2 / (8 * binders.length));
-  const chunk = Math.min(mostColumns, fitting - (fitting % 64));
-  return chunk < leastColumns ? null : { range, chunk };
 }

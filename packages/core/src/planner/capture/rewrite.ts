@@ -7,8 +7,8 @@ import { isRowMajor, sameShape, type Shape, sizeOf } from '@polygrad/compiler/sh
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import { type DType, isSmallFloat, widenedFloat, neutral } from '@polygrad/compiler/shape/dtype';
 import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
-import { splitArgReduce, splitReduce } from './split.ts';
-import { splitDilated } from './split-dilated.ts';
+import { rareForms } from '#rare';
+import { manyResults, splitReduce } from './split.ts';
 
 type Rule<P extends PrimitiveName> = (
   graph: PlanGraph,
@@ -17,6 +17,11 @@ type Rule<P extends PrimitiveName> = (
   shape: Shape,
   dtype: DType,
 ) => PlanNode | null;
+
+/** Positions among fewer elements are found in one step: chunks store extremes and positions, which costs more on one thread. */
+export const splitPositionsLeast: number = 2 ** 18;
+/** With fewer products with zeros than this, convolutions stay whole: more kernels cost more than they save. */
+const worthSplitting = 1 << 19;
 
 const first = (src: readonly PlanNode[]): PlanNode => src[0]!;
 
@@ -124,7 +129,9 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
   argReduce: (graph, attr, src, shape) => {
     const x = first(src);
     const size = sizeOf(shape);
-    return x.size === size ? graph.constant(0, shape, 'int32') : splitArgReduce(graph, x, attr, shape, size);
+    if (x.size === size) return graph.constant(0, shape, 'int32');
+    const isLarge = size > 0 && size < manyResults && x.size / size >= splitPositionsLeast;
+    return isLarge ? (rareForms()?.splitArgReduce(graph, x, attr, shape, size) ?? null) : null;
   },
 
   scan: (_, attr, src, shape) => (shape[attr.axis] === 1 ? first(src) : null),
@@ -147,10 +154,16 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
     const sum = graph.make('scatterAdd', attr, wide, shape, 'float32');
     return graph.make('cast', { dtype }, [sum], shape, dtype);
   },
-  conv: (graph, attr, src, shape, dtype) =>
-    src.some((s) => s.size === 0)
-      ? graph.constant(0, shape, dtype)
-      : splitDilated(graph, attr, src as [PlanNode, PlanNode], shape, dtype),
+  conv: (graph, attr, src, shape, dtype) => {
+    const [lhs, rhs] = src as [PlanNode, PlanNode];
+    if (lhs.size === 0 || rhs.size === 0) return graph.constant(0, shape, dtype);
+    const axes = attr.lhsDilation.flatMap((hole, i) => (hole > 1 && attr.stride[i] === 1 ? [i] : []));
+    const phases = axes.reduce((n, i) => n * attr.lhsDilation[i]!, 1);
+    const zeros = sizeOf(shape) * sizeOf(rhs.shape.slice(1)) * (1 - 1 / phases);
+    return zeros < worthSplitting
+      ? null
+      : (rareForms()?.splitDilated(graph, attr, [lhs, rhs], shape, dtype, axes) ?? null);
+  },
 };
 
 function inFloat32(graph: PlanGraph, x: PlanNode): PlanNode {

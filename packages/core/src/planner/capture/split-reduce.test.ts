@@ -15,7 +15,7 @@ import {
   tensor,
 } from '../../index.ts';
 import { createReferenceEngine } from '@polygrad/testing';
-import { splitPositionsLeast as least } from './split.ts';
+import { splitPositionsLeast as least } from './rewrite.ts';
 
 beforeAll(async () => {
   await setEngine(createReferenceEngine());

@@ -16,13 +16,11 @@ type ReduceAttr = Attrs['reduce'];
 /** Reductions below this many elements per result stay whole. */
 const splitLeast = 8192;
 /** No chunk is smaller than this. */
-const chunkLeast = 512;
-/** Arg-reductions over fewer elements stay whole: chunks store extremes and positions, which costs more on one thread. */
-export const splitPositionsLeast: number = 2 ** 18;
+export const chunkLeast = 512;
 /** With this many partial results (chunks times results) any number of threads is busy. */
-const enough = 1024;
+export const enough = 1024;
 /** Results that are enough parallel work by themselves. */
-const manyResults = 64;
+export const manyResults = 64;
 
 /** For results in columns: the elements of a column block that are enough work for a group, and how many groups are enough. */
 const columnChunk = 2 ** 18;
@@ -37,7 +35,7 @@ const widest = 4096;
  * loses digits, as every element is added to one that grows. Many short ones lose nothing. Where several sizes change, a large one that would be cut
  * gets its own as well: otherwise tensors of all shapes would share the slower form.
  */
-function staysWhole(graph: PlanGraph, x: PlanNode, axes: readonly number[], size: number): boolean {
+export function staysWhole(graph: PlanGraph, x: PlanNode, axes: readonly number[], size: number): boolean {
   if (!graph.sizedAmong(x.shape, axes)) return false;
   const isLong = x.size / size >= 4 * columnChunk;
   const isLarge = graph.size!.capacities.length > 1 && x.size >= 4 * columnChunk && isCut(x, axes, size);
@@ -57,7 +55,7 @@ interface Run {
   readonly extent: number;
 }
 
-function runsOf(shape: Shape, axes: readonly number[]): Run[] {
+export function runsOf(shape: Shape, axes: readonly number[]): Run[] {
   const runs: Run[] = [];
   for (const axis of axes) {
     const previous = runs.at(-1);
@@ -117,7 +115,7 @@ export function splitReduce(
 }
 
 /** A source whose run is split into chunks, padded at the end with the neutral element. */
-function inChunks(
+export function inChunks(
   graph: PlanGraph,
   x: PlanNode,
   attr: Pick<ReduceAttr, 'op' | 'axes'>,
@@ -147,51 +145,8 @@ function inChunks(
   return { value, axes, chunkAxis: run.first - axes.filter((axis) => axis < run.first).length };
 }
 
-/**
- * The two-step form of a position of the greatest or least element, or null if it is better left whole: each chunk's position and
- * value, then the chunk that wins. Chunks are cut from the slowest axis, so that the first of equal elements lies in the first of
- * equal chunks.
- */
-export function splitArgReduce(
-  graph: PlanGraph,
-  x: PlanNode,
-  { op, axes: reduced }: Attrs['argReduce'],
-  shape: Shape,
-  size: number,
-): PlanNode | null {
-  const total = x.size / Math.max(1, size);
-  if (size === 0 || size >= manyResults || total < splitPositionsLeast) return null;
-  if (staysWhole(graph, x, reduced, size)) return null;
-  const run = runsOf(x.shape, reduced)[0]!;
-  const chunks = chunkCount(
-    run.extent,
-    Math.min(Math.floor(total / chunkLeast), Math.max(2, Math.ceil(enough / size))),
-  );
-  if (chunks < 2) return null;
-  const length = Math.ceil(run.extent / chunks);
-  const { value, axes, chunkAxis } = inChunks(graph, x, { op, axes: reduced }, run, chunks, length);
-  const partial = dropAxes(value.shape, axes);
-  const best = graph.exactly('reduce', { op, axes, ties: 'share' }, [value], partial, x.dtype);
-  const at = graph.exactly('argReduce', { op, axes }, [value], partial, 'int32');
-  best.forced = at.forced = true;
-  // First the winning chunk, then the winning position in the whole source.
-  const winner = graph.exactly('argReduce', { op, axes: [chunkAxis] }, [best], shape, 'int32');
-  winner.forced = true;
-  const kept = partial.map((n, axis) => (axis === chunkAxis ? 1 : n));
-  const spread = graph.make('expand', { shape: partial }, [graph.reshape(winner, kept)], partial, 'int32');
-  const line = partial.map((n, axis) => (axis === chunkAxis ? n : 1));
-  const counted = graph.reshape(graph.make('iota', { length: chunks }, [], [chunks], 'int32'), line);
-  const number = graph.make('expand', { shape: partial }, [counted], partial, 'int32');
-  const step = graph.constant((total / run.extent) * length, partial, 'int32');
-  const first = graph.make('mul', null, [number, step], partial, 'int32');
-  const whole = graph.make('add', null, [first, at], partial, 'int32');
-  const wins = graph.make('eq', null, [number, spread], partial, 'bool');
-  const one = graph.make('where', null, [wins, whole, graph.constant(0, partial, 'int32')], partial, 'int32');
-  return graph.exactly('reduce', { op: 'sum', axes: [chunkAxis], ties: 'share' }, [one], shape, 'int32');
-}
-
 /** A number of chunks near the target, preferably a divisor of the extent. */
-function chunkCount(extent: number, target: number): number {
+export function chunkCount(extent: number, target: number): number {
   if (extent <= target) return extent;
   for (let n = target; n * 2 > target && n > 1; n--) if (extent % n === 0) return n;
   for (let n = target + 1; n < target * 2; n++) if (extent % n === 0) return n;

@@ -5,31 +5,27 @@
  * kernel element in `hole` (the dilation) meets an element of the input; which ones depends on the output's position
  * modulo `hole`. So the outputs with one remainder (a phase) are a convolution of the input with every n-th element of
  * the kernel. The other products are with zeros: three of four for strides of two in two dimensions.
- * Each phase is a convolution of its own, or all are features of one where the engine brings that along (phases-as-features.ts).
+ * Each phase is a convolution of its own, or all are features of one where the engine brings that along (phases-as-features.ts). Pages load this with the first
+ * that is worth it.
  */
 import type { ConvAttr } from '../../graph/node.ts';
 import { dilated } from '@polygrad/compiler/shape/axes';
 import type { DType } from '@polygrad/compiler/shape/dtype';
 import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
-import type { PlanGraph, PlanNode } from './plan-graph.ts';
+import type { PlanGraph, PlanNode } from '../capture/plan-graph.ts';
 
-/** With fewer products with zeros than this, more kernels cost more than they save. */
-const worthSplitting = 1 << 19;
 /** More phases than this make too many kernels. */
 const mostPhases = 16;
 
-/** The same convolution without dilation of its input, or null if it is better left whole. */
+/** The same convolution without dilation of its input along some axes, or null if it is better left whole. */
 export function splitDilated(
   graph: PlanGraph,
   attr: ConvAttr,
   [lhs, rhs]: readonly [PlanNode, PlanNode],
   shape: Shape,
   dtype: DType,
+  axes: readonly number[],
 ): PlanNode | null {
-  const axes = attr.lhsDilation.flatMap((hole, i) => (hole > 1 && attr.stride[i] === 1 ? [i] : []));
-  const phases = axes.reduce((n, i) => n * attr.lhsDilation[i]!, 1);
-  const products = sizeOf(shape) * sizeOf(rhs.shape.slice(1));
-  if (phases === 1 || products * (1 - 1 / phases) < worthSplitting) return null;
   // A phase that meets no element of the kernel is zeros.
   const kernels = axes.reduce((n, i) => n * Math.min(attr.lhsDilation[i]!, rhs.shape[i + 2]!), 1);
   const isMany = kernels > mostPhases;

@@ -1,0 +1,91 @@
+/** In pages forms of rare work come with the first plan that has use of them: who awaits it waits, who cannot gets a plan without them. */
+import { describe, expect, it, vi } from 'vitest';
+import type * as core from '../../index.ts';
+
+let loads = 0;
+
+/** A program whose rare forms come late and count their loads, or cannot be loaded; or one that has them. */
+async function program(rare: 'late' | 'unreachable' | 'here'): Promise<typeof core> {
+  vi.resetModules();
+  loads = 0;
+  vi.doMock('#rare', () => import(rare === 'here' ? './here.ts' : './late.ts'));
+  vi.doMock('./forms.ts', async (original) => {
+    loads++;
+    if (rare === 'unreachable') throw new Error('no network');
+    return original();
+  });
+  const made = await import('../../index.ts');
+  const { createCpuEngine } = await import('@polygrad/backend-cpu');
+  await made.setEngine(createCpuEngine({ threads: 1 }));
+  return made;
+}
+
+const rows = 512;
+const columns = 160;
+/** Integers, so that sums are exact in any order. */
+const data = Float32Array.from({ length: rows * columns }, (_, i) => ((i * 37) % 19) - 9);
+const sums = Array.from({ length: columns }, (_, c) =>
+  Array.from({ length: rows }, (_, r) => data[r * columns + c]!).reduce((a, b) => a + b),
+);
+
+describe('forms of rare work that are loaded when first used', () => {
+  it('are waited for by reads and by what is flushed, and hold up nothing else', async () => {
+    const { flush, idle, sum, tensor } = await program('late');
+    using x = tensor(data, { shape: [rows, columns] });
+    using total = sum(x, { axis: 0 });
+    flush();
+    using other = tensor([1, 2]).add(1);
+    expect(other.arraySync()).toEqual([2, 3]);
+    await idle();
+    expect(loads).toBe(1);
+    expect(total.arraySync()).toEqual(sums);
+    using again = sum(x.mul(2), { axis: 0 });
+    expect(again.arraySync()).toEqual(sums.map((s) => 2 * s));
+  });
+
+  it('make the plans of programs that have them', async () => {
+    const thirds = data.map((x) => x / 3);
+    const added = async ({ sum, tensor }: typeof core): Promise<unknown> => {
+      using x = tensor(thirds, { shape: [rows, columns] });
+      using total = sum(x, { axis: 0 });
+      return total.array();
+    };
+    expect(await added(await program('late'))).toEqual(await added(await program('here')));
+  });
+
+  it('are done without by readers that cannot wait, that is for the first plans', async () => {
+    const { argMax, conv2d, grad, sum, tensor, ones } = await program('late');
+    using x = tensor(data, { shape: [rows, columns] });
+    using total = sum(x, { axis: 0 });
+    expect(total.arraySync()).toEqual(sums);
+    // Large positions, and the gradient by the input of a convolution in steps.
+    using long = tensor(Float32Array.from({ length: 300_000 }, (_, i) => (i === 270_001 ? 2 : (i % 7) / 7)));
+    using place = argMax(long);
+    expect(place.itemSync()).toBe(270_001);
+    using image = ones([4, 16, 32, 32]);
+    using kernel = ones([16, 16, 2, 2]);
+    using slope = grad((t: core.Tensor) => sum(conv2d(t, kernel, { stride: 2 })))(image) as core.Tensor;
+    expect(new Set(Array.from(slope.dataSync(), Number))).toEqual(new Set([16]));
+    using later = sum(x.mul(2), { axis: 0 });
+    expect(await later.array()).toEqual(sums.map((s) => 2 * s));
+    expect(loads).toBe(1);
+  });
+
+  it('are done without by everybody where they cannot be loaded', async () => {
+    const { flush, idle, sum, tensor } = await program('unreachable');
+    using x = tensor(data, { shape: [rows, columns] });
+    using total = sum(x, { axis: 0 });
+    flush();
+    await idle();
+    expect(await total.array()).toEqual(sums);
+    expect(loads).toBe(1);
+  });
+
+  it('are not loaded for small work', async () => {
+    const { sum, tensor } = await program('late');
+    using x = tensor(data.subarray(0, 100 * columns), { shape: [100, columns] });
+    using total = sum(x, { axis: 0 });
+    expect((await total.data()).length).toBe(columns);
+    expect(loads).toBe(0);
+  });
+});

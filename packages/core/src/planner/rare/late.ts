@@ -1,0 +1,38 @@
+/**
+ * What `#rare` is in bundles for browsers: rare forms are loaded by the first plan that has use of them, which waits. A reader that cannot wait gets a plan without
+ * them, and so does everybody where they cannot be loaded.
+ */
+import { UnsupportedError } from '../../engine/errors.ts';
+import type { RareForms } from './forms.ts';
+
+let forms: RareForms | null = null;
+let loading: Promise<void> | null = null;
+let without = false;
+
+function doWithout<R>(run: () => R): R {
+  const before = without;
+  without = true;
+  try {
+    return run();
+  } finally {
+    without = before;
+  }
+}
+
+/**
+ * Forms of work that few programs have; null where plans do without them.
+ *
+ * @throws UnsupportedError while they are on their way, with `until` and `without`
+ */
+export function rareForms(): RareForms | null {
+  if (forms !== null || without) return forms;
+  loading ??= import('./forms.ts').then(
+    (module) => {
+      forms = module.forms;
+    },
+    () => {
+      without = true;
+    },
+  );
+  throw new UnsupportedError('plan', 'forms of rare work are being loaded', loading, doWithout);
+}
