@@ -334,12 +334,7 @@ export abstract class Optimizer<Names extends string = string> {
   }
 
   /** Parameters and state with their new values, of all parameters that have a gradient. */
-  #changes(
-    given: Gradients,
-    leaders: readonly number[],
-    numbers: StepNumbers<Names>,
-    guard?: StepGuard,
-  ): Change[] {
+  #changes(given: Gradients, leaders: readonly number[], numbers: StepNumbers<Names>, guard?: StepGuard): Change[] {
     const changes: Change[] = [];
     const known: { readonly dtype: DType; readonly leader: number; readonly scalars: readonly Tensor[] }[] = [];
     if (this.formula === this.update && !this.maximize)
