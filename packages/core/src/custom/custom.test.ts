@@ -1,7 +1,7 @@
 /** What only core can see of kernels of users: lines in errors, keys of plans, what is cleared, kernel counts, options that do not fit. */
 import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { defineKernel, KernelError, type KernelOptions } from './index.ts';
+import { defineKernel, KernelError, type KernelOptions } from './define.ts';
 import { flush, grad, ones, scope, setEngine, stats, tensor, type Tensor } from '../index.ts';
 import { whereOf } from './errors.ts';
 import { hashOf } from './lower.ts';

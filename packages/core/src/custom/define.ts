@@ -1,5 +1,5 @@
 /**
- * `defineKernel`: kernels of users, as functions of tensors.
+ * Entry point @polygrad/core/custom, and `defineKernel`: kernels of users, as functions of tensors.
  *
  * A call finds or makes the form of the kernel for the shapes and dtypes of its inputs (forms.ts). Then it records one node per dtype of the outputs.
  * Forms whose outputs are several of one dtype write them behind each other, and each output is a slice.
@@ -23,6 +23,32 @@ import {
   type KernelOptions,
   type Rule,
 } from './options.ts';
+
+export { KernelError } from './errors.ts';
+export type {
+  ElementwiseKernelOptions,
+  GroupKernelOptions,
+  Kernel,
+  KernelDTypes,
+  KernelGradient,
+  KernelGradientContext,
+  KernelInputRule,
+  KernelOptions,
+  KernelOutputRule,
+  KernelShape,
+  ThreadKernelOptions,
+} from './options.ts';
+export type {
+  KernelCombining,
+  KernelContext,
+  KernelFold,
+  KernelMath,
+  KernelPlace,
+  KernelState,
+  KernelVariable,
+} from './context.ts';
+export type { KernelIndex, KernelInput, KernelOutput, KernelShared } from './memory.ts';
+export type { KernelOperand, KernelValue } from './value.ts';
 
 /** Forms that a kernel keeps; the oldest is forgotten. */
 const mostForms = 128;

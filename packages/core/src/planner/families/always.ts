@@ -4,6 +4,9 @@
  *
  * A guess invents an earlier flush at another size: every extent equal to one number is that size, and computed shapes follow by the rules of
  * shapes. Two numbers may be independent sizes. sizes.ts then compares as if both flushes had happened. A wrong guess costs a plan.
+ *
+ * The import `#families` outside of bundles for browsers, where late.ts is in its place: families are there from the start, so plans do not depend on when
+ * code arrives.
  */
 import type { EngineCaps } from '../../engine/engine.ts';
 import { definitionAt } from '../../graph/definition.ts';
@@ -15,7 +18,7 @@ import type { CapturedGraph } from '../capture/captured-graph.ts';
 import { reshapeGroups } from '../lowering/index-map.ts';
 import type { Plan } from '../plan.ts';
 import { servesBoth } from './classes.ts';
-import type { Form } from './families.ts';
+import { type Form, PlanFamilies } from './families.ts';
 import { isPlannable } from './sized-graph.ts';
 import { independentOf, type Sample, sampleOf, type Sizes, sizesOf } from './sizes.ts';
 
@@ -331,3 +334,14 @@ function stridesAt(before: readonly number[], now: readonly number[], strides: I
   }
   return after;
 }
+
+/** False where no plan will depend on what is announced (`PlanFamilies.announce`): then there is no need to record it. */
+export const isHeard = (
+  { dynamicSizes, forPages }: { readonly dynamicSizes: string; readonly forPages?: boolean },
+  { lowering }: EngineCaps,
+): boolean => dynamicSizes === 'automatic' && !forPages && lowering.sizes === true;
+
+/** Families of an engine, if their code is there. */
+export const newFamilies = (): PlanFamilies | null => new PlanFamilies(new Expectations());
+
+export const loadFamilies = async (): Promise<void> => {};

@@ -23,8 +23,7 @@ import {
 } from '../capture/plan-graph.ts';
 import type { Index } from '../lowering/index-map.ts';
 import type { BindingPlan, Plan } from '../plan.ts';
-import { layOut } from '../arena.ts';
-import { atSizes, bytesAt } from '../sized-bytes.ts';
+import { atSizes, bytesAt, layOut } from '../arena.ts';
 
 /** `PlanSize.factorOf`. */
 export function factorOf(capacities: readonly number[], n: number): number {
