@@ -76,6 +76,8 @@ export function erfinv(y: number): number {
 /** log |gamma(x)|: Stirling's series (Abramowitz and Stegun 6.1.41) behind 30 steps of the recurrence, reflection below 0. */
 export function lgamma(x: number): number {
   if (Math.abs(x) === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY;
+  // Its zeros, where only rounding would be left of the sums below.
+  if (x === 1 || x === 2) return 0;
   if (x < 0) {
     const rest = Math.abs(x - Math.round(x));
     return (rest < 1e-12 ? -Math.log(rest) : Math.log(Math.PI / Math.sin(Math.PI * rest))) - lgamma(1 - x);
@@ -83,7 +85,8 @@ export function lgamma(x: number): number {
   let shift = 0;
   let z = x;
   for (; z < 30; z++) shift += Math.log(z);
-  return (z - 0.5) * Math.log(z) - z + 0.5 * Math.log(2 * Math.PI) + 1 / (12 * z) - 1 / (360 * z ** 3) - shift;
+  const series = 1 / (12 * z) - 1 / (360 * z ** 3) + 1 / (1260 * z ** 5) - 1 / (1680 * z ** 7);
+  return (z - 0.5) * Math.log(z) - z + 0.5 * Math.log(2 * Math.PI) + series - shift;
 }
 
 /** The n-th derivative of digamma by its series (6.3.16 and 6.4.10): 2000 terms, the rest as an integral with Euler's corrections. */

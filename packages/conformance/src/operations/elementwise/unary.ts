@@ -27,6 +27,8 @@ export interface UnaryRow extends Row {
 const { POSITIVE_INFINITY: inf } = Number;
 const tanhGelu: Unary = (x) => (x / 2) * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
 const cdf: Unary = (x) => (x < -4 ? special.erfc(-x / Math.SQRT2) / 2 : (1 + special.erf(x / Math.SQRT2)) / 2);
+const sinc: Unary = (x) => (x === 0 ? 1 : Math.abs(x) === inf ? 0 : Math.sin(Math.PI * x) / (Math.PI * x));
+const softsign: Unary = (x) => (Math.abs(x) === inf ? Math.sign(x) : x / (1 + Math.abs(x)));
 const elu =
   (alpha: number): Unary =>
   (x) =>
@@ -156,7 +158,7 @@ export const unaryRows: readonly UnaryRow[] = [
   made('silu', (x) => x * logistic(x), { cases: many() }),
   made('softplus', softplus, { cases: many() }),
   made('logSigmoid', (x) => -softplus(-x), { cases: few() }),
-  made('softsign', (x) => x / (1 + Math.abs(x)), { cases: few(off([0])) }),
+  made('softsign', softsign, { cases: few(off([0])) }),
   made('tanhShrink', (x) => x - Math.tanh(x), { terms: Math.abs, cases: few() }),
   made('mish', (x) => x * Math.tanh(softplus(x)), { cases: few() }),
   // 1 + erf(x / sqrt(2)), and 1 + tanh, lose their digits far below zero.
@@ -188,7 +190,7 @@ export const unaryRows: readonly UnaryRow[] = [
   made('erfinv', special.erfinv, { domain: (x) => Math.abs(x) < 0.99, specs: [inIntervals('erfinv', special.erfinv)] }),
   made('lgamma', special.lgamma, { domain: gammaDomain, specs: [inIntervals('lgamma', special.lgamma)] }),
   made('digamma', digamma, { domain: gammaDomain, specs: [inIntervals('digamma', digamma)] }),
-  made('sinc', (x) => (x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x)), { cases: few() }),
+  made('sinc', sinc, { cases: few() }),
   { ...jump('relu', (x) => Math.max(x, 0), { cases: many(kinked) }), smooth: true },
   { ...jump('relu6', (x) => clamp(x, 0, 6), { cases: few(off([0, 6], uniform(-9, 9))) }), smooth: true },
   { ...jump('hardTanh', (x) => clamp(x, -1, 1), { cases: few(off([-1, 1])) }), smooth: true },
