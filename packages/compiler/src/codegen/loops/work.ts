@@ -264,6 +264,7 @@ export class NestWork {
 
   /** The same, through sizes as well: then a typical one. */
   typicalStrideOf(index: KNode, r: Range): number | null {
+    if (!this.free.has(index, r)) return 0;
     const stride = sizedStrideOf(this.free, index, r);
     return stride && typicalStride(stride);
   }
