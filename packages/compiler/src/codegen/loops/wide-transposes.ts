@@ -39,7 +39,9 @@ export function wideTransposes(nest: LoopNest, caps: CodegenCaps): readonly Loop
   // Squares in registers are of elements of four bytes.
   if ([...loads, ...stores.map(({ store }) => store.src[0])].some((n) => bytesOf(n) !== 4)) return null;
   // A result may take the memory of an operand that is read in the same order.
-  const strides = loads.map((n) => work.typicalStrideOf(n.src[1], along));
+  const strides = loads.map(({ src: [, index] }) =>
+    work.free.has(index!, along) ? work.typicalStrideOf(index!, along) : 0,
+  );
   const twice =
     strides.every((stride) => stride !== null && stride !== 1) &&
     stores.every(({ store }) => work.strideOf(store.src[1], along) === 1);

@@ -262,7 +262,7 @@ export class NestWork {
     return form.coefs[at]!;
   }
 
-  /** The same, through sizes as well: then a typical one. */
+  /** The stride of an index that depends on a range, through sizes as well: then a typical one. */
   typicalStrideOf(index: KNode, r: Range): number | null {
     const stride = sizedStrideOf(this.free, index, r);
     return stride && typicalStride(stride);

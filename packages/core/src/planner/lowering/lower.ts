@@ -27,6 +27,9 @@ import { makeValue, type Slot } from './rules.ts';
 export interface RebaseOptions {
   readonly elementBytes: readonly number[];
   readonly bindAlign: number;
+}
+
+interface LoweringOptions extends RebaseOptions {
   /** Groups have threads. */
   readonly simt: boolean;
 }
@@ -228,7 +231,7 @@ export function lowerKernels(
   p: Partition,
   units: readonly Unit[],
   donations: Donations,
-  options: RebaseOptions,
+  options: LoweringOptions,
 ): (LoweredKernel | null)[] {
   const { e, size } = p.context;
   const slots = new Map<KernelDraft, Slots>();
@@ -295,7 +298,7 @@ function placeIn({ e, size }: DraftContext, node: PlanNode, index: Index, arrang
 /** For what comes late with sizes, which imports no code. */
 const tools = { Rewriter, flattened, step, linearOf, sizeLimit, typicalOf, lowOf, idOf };
 
-function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options: RebaseOptions): LoweredKernel {
+function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options: LoweringOptions): LoweredKernel {
   const stores = unit.flatMap((kernel) => storesOf(kernel, slots, arranged));
   const given: LoopKernel = { name: nameOf(unit), params: slots.params, scalars: slots.scalarTypes, stores };
   const [kernel] = unit as readonly [KernelDraft];
