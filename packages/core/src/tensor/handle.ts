@@ -5,7 +5,15 @@
  * so that operations can import `wrap` without a cycle.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
-import { type GradientSlot, type Node, release, rename, retain, type TrackedHandle, type Watched } from '../graph/node.ts';
+import {
+  type GradientSlot,
+  type Node,
+  release,
+  rename,
+  retain,
+  type TrackedHandle,
+  type Watched,
+} from '../graph/node.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
 import { isLeaf, releasedSlot, trackHandle } from '../graph/recorder.ts';
 import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';
