@@ -164,14 +164,14 @@ export interface Handle {
   readonly disposed: boolean;
 }
 
-/** What the finalisation backstop drops for a handle that was garbage collected: the node that the handle named last. */
+/** What the finalisation backstop drops for a handle that was garbage collected: the node that the handle named last. Null where it was disposed. */
 export interface Watched {
   node: Node | null;
 }
 
 /** A handle as the recorder tracks it (recorder.ts). */
 export interface TrackedHandle extends Handle {
-  /** Not null while the finalisation backstop watches the handle. */
+  /** Not null once the finalisation backstop watches the handle. */
   watched: Watched | null;
   /** True once `keep` removed it from every scope. */
   kept: boolean;
@@ -271,6 +271,15 @@ function countInSources(start: Node): void {
     }
     node = stack?.pop();
   }
+}
+
+/** Has a handle name another node. */
+export function rename(handle: TrackedHandle, node: Node): void {
+  retain(node);
+  const old = handle.node;
+  handle.node = node;
+  if (handle.watched) handle.watched.node = node;
+  release(old);
 }
 
 /** Keeps a needed node alive without a handle, and its memory from being overwritten. */

@@ -9,7 +9,7 @@ import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { checkFields, numberFrom, shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
 import { sizeOf } from '@polygrad/compiler/shape/view';
-import type { GradientSlot, Node, TrackedHandle, Watched } from './node.ts';
+import type { GradientSlot, Node, TrackedHandle } from './node.ts';
 import { type GraphState, graph, leastBytes } from './state.ts';
 
 /** Marks a node whose history `backward()` has used up: it still says requiresGrad, but cannot be walked again. */
@@ -109,7 +109,7 @@ function watchYoung(g: GraphState): void {
   const { young } = g;
   for (let i = 0; i < young.length; i++) {
     const handle = young[i]!;
-    if (handle.disposed || handle.watched !== null) continue;
+    if (handle.disposed || handle.watched) continue;
     handle.watched = { node: handle.node };
     g.backstop.register(handle, handle.watched, handle);
   }
@@ -157,16 +157,8 @@ export function setAside(test: (handle: TrackedHandle) => boolean): void {
   for (const handle of pending.splice(0)) {
     if (handle.disposed) continue;
     if (!test(handle)) pending.push(handle);
-    else if (handle.watched === null) young.push(handle);
+    else if (!handle.watched) young.push(handle);
   }
   recountBytes();
   watchSoon();
-}
-
-/** Stops watching a handle that is disposed. */
-export function unwatch(handle: TrackedHandle, watched: Watched): void {
-  // What V8 knows of a registered object survives its young generation, and so would the node.
-  watched.node = null;
-  handle.watched = null;
-  graph.backstop.unregister(handle);
 }

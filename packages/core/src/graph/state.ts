@@ -124,7 +124,7 @@ export class GraphState {
   /** Backstop for Tensors that are never disposed: drops a handle's count when the handle is garbage collected. */
   readonly backstop: FinalizationRegistry<Watched> = new FinalizationRegistry(({ node }) => {
     this.live--;
-    if (node !== null) release(node);
+    release(node!);
   });
   /**
    * Computes what is pending: at the end of the outermost user scope, or because too much is (`atLimit`). Never called inside an operation.

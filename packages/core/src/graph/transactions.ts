@@ -9,7 +9,7 @@
  * then the new value may take its memory. A flush that fails before it submits has changed nothing. Code that goes on with parts of it
  * takes the use again first.
  */
-import { type Node, dropUse, holdUse, release, retain, type TrackedHandle } from './node.ts';
+import { type Node, dropUse, holdUse, rename, type TrackedHandle } from './node.ts';
 import { stopGradient } from './primitives.ts';
 
 /** One assigned tensor. */
@@ -147,19 +147,15 @@ export class TransactionLog {
 
   #undo(transaction: Transaction): void {
     for (const [handle, { before }] of transaction.entries) {
-      const dropped = handle.node;
       // The tensor may have become a leaf of gradients since. That stays, unless all was only rehearsed.
-      const { slot } = dropped;
+      const { slot } = handle.node;
       let node = before;
       if (slot !== before.slot && transaction !== this.rehearsal) {
         node = stopGradient(before);
         node.slot = slot;
         node.requiresGrad = slot !== null;
       }
-      retain(node);
-      handle.node = node;
-      if (handle.watched !== null) handle.watched.node = node;
-      release(dropped);
+      rename(handle, node);
     }
     const undo = transaction.undoers.splice(0);
     this.commit(transaction);

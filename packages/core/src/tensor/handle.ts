@@ -5,9 +5,17 @@
  * so that operations can import `wrap` without a cycle.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
-import { type GradientSlot, type Node, release, retain, type TrackedHandle, type Watched } from '../graph/node.ts';
+import {
+  type GradientSlot,
+  type Node,
+  release,
+  rename,
+  retain,
+  type TrackedHandle,
+  type Watched,
+} from '../graph/node.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
-import { isLeaf, releasedSlot, trackHandle, unwatch } from '../graph/recorder.ts';
+import { isLeaf, releasedSlot, trackHandle } from '../graph/recorder.ts';
 import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';
 import { graph } from '../graph/state.ts';
 import { transactions } from '../graph/transactions.ts';
@@ -158,12 +166,8 @@ export class TensorHandle implements TrackedHandle {
     if (node === this.node) return;
     transactions.rehearsal?.add(this);
     graph.observer?.assign(this);
-    retain(node);
-    const old = this.node;
-    this.node = node;
-    if (this.watched !== null) this.watched.node = node;
+    rename(this, node);
     trackHandle(this);
-    release(old);
   }
 
   assign(value: Tensor): Tensor {
@@ -238,7 +242,11 @@ export class TensorHandle implements TrackedHandle {
     this.disposed = true;
     graph.live--;
     graph.observer?.disposed(this);
-    if (this.watched !== null) unwatch(this, this.watched);
+    if (this.watched) {
+      // V8 keeps what was registered until it collects the old generation.
+      this.watched.node = null;
+      graph.backstop.unregister(this);
+    }
     if (this.assigned) transactions.forget(this);
     const { node } = this;
     if (node.slot !== null && isLeaf(node) && node.handles === 1) (node.slot.grad as TensorHandle | null)?.dispose();
