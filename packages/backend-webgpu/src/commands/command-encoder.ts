@@ -5,7 +5,7 @@
  * batch goes out in several submissions only if its numbers do not fit the uniform ring, or if it would run so long that
  * the system might take the device for hung.
  */
-import type { Binding, Command } from '@polygrad/core/engine';
+import type { Command } from '@polygrad/core/engine';
 import type { BindGroups } from '../kernels/bindings.ts';
 import { type Overwrite, Overwriter } from './builtins.ts';
 import type { WebGpuKernel } from '../kernels/kernel.ts';
@@ -46,7 +46,7 @@ export class CommandEncoder {
   dispatch(kernel: WebGpuKernel, { bindings, scalars, groups }: Arguments): void {
     const { code } = kernel;
     const { shader, signature } = code;
-    const bound = shader.bindings.map(({ slot }) => bindings[slot] as Binding);
+    const bound = shader.bindings.map(({ slot }) => bindings[slot]!);
     const group = this.#groups.find(signature, bound);
     for (const { first, count } of shader.pieces) {
       const counts = groups == null ? count : count.map((n, axis) => Math.min(n, groups[axis]! - first[axis]!));

@@ -98,7 +98,7 @@ function domainOf(value: KNode, free: FreeRanges): Axis[] {
   const axes = groups.flatMap((g) => axisOf(g, forms));
   const main = mainLoad(value, free);
   if (main === null) return axes;
-  const form = linearOf(main.src[1] as KNode);
+  const form = linearOf(main.src[1]!);
   const strideOf = (a: Axis): number => Math.max(...a.members.map((m) => Math.abs(coefficient(form, m.range))));
   return axes
     .map((axis, i) => ({ axis, i, stride: strideOf(axis) }))

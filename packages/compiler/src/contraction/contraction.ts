@@ -95,11 +95,11 @@ export function onlySum(kernel: LoopKernel): OnlySum | null {
     (n) => (n.op === 'REDUCE' ? [] : n.src),
   );
   for (const n of outside) {
-    if (n.op === 'STORE' || n.op === 'LOAD') indices.push(n.src[1] as KNode);
+    if (n.op === 'STORE' || n.op === 'LOAD') indices.push(n.src[1]!);
     if (n.op === 'STAGE' || (n.op === 'REDUCE' && (reduce !== null || n.arg.op !== 'sum'))) return null;
     if (n.op === 'REDUCE') reduce = n;
   }
-  return reduce === null || hasReduce(reduce.src[0] as KNode) ? null : { reduce, indices };
+  return reduce === null || hasReduce(reduce.src[0]!) ? null : { reduce, indices };
 }
 
 function hasReduce(root: KNode): boolean {

@@ -31,7 +31,7 @@ export function findPairs(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): SumO
   if (onlySum(kernel) === null) return null;
   const merged = mergeRanges(kernel, e);
   const sum = onlySum(merged)!;
-  const root = sum.reduce.src[0] as KNode;
+  const root = sum.reduce.src[0]!;
   const factors = factorsOf(root, new Set(merged.stores[0]?.ranges));
   if (
     factors === null ||

@@ -179,14 +179,14 @@ async function checkGradients(
     core.tensor(draw(cotangents, `${name}/${key}`, count(shape)) as number[], { dtype, shape: [...shape] });
   const floats = golden.results.flatMap(([shape, kind], i) => (kind === 'same' ? [{ shape, i }] : []));
   const weights = floats.map(({ shape, i }) => made(shape, `w${i}`));
-  const leaves = golden.by.map((i) => given[i] as Tensor);
+  const leaves = golden.by.map((i) => given[i]!);
   const primal = (...xs: Tensor[]): Tensor[] => {
     const all = [...given];
     golden.by.forEach((position, i) => {
-      all[position] = xs[i] as Tensor;
+      all[position] = xs[i]!;
     });
     const outputs = tensorsOf(callGolden(golden, all) as Result);
-    return floats.map(({ i }) => outputs[i] as Tensor);
+    return floats.map(({ i }) => outputs[i]!);
   };
   const mine: Tensor[] = [...weights];
   try {
@@ -194,18 +194,17 @@ async function checkGradients(
     mine.push(...outputs, ...first);
     let second: Tensor[] = [];
     if (golden.twice && dtype === 'float64') {
-      const probes = golden.by.map((i) => made(viewedShape(golden.tensors[i] as Drawn), `v${i}`));
+      const probes = golden.by.map((i) => made(viewedShape(golden.tensors[i]!), `v${i}`));
       mine.push(...probes);
       const slope = (...xs: Tensor[]): Tensor => {
         const [, gradients] = core.vjp(primal, xs, weights);
-        return gradients.map((g, i) => core.sum(core.mul(g, probes[i] as Tensor))).reduce((a, b) => core.add(a, b));
+        return gradients.map((g, i) => core.sum(core.mul(g, probes[i]!))).reduce((a, b) => core.add(a, b));
       };
       second = core.grads(slope)(...leaves) as Tensor[];
       mine.push(...second);
     }
     core.flush();
-    for (const [at, { i }] of floats.entries())
-      await checkValue(golden, i, outputs[at] as Tensor, numbers, dtype, target);
+    for (const [at, { i }] of floats.entries()) await checkValue(golden, i, outputs[at]!, numbers, dtype, target);
     await checkSlopes('gradient', golden, first, numbers.first, dtype, target);
     await checkSlopes('gradient of gradient', golden, second, numbers.second.slice(0, second.length), dtype, target);
     if (floats.length < golden.results.length)
@@ -227,7 +226,7 @@ async function checkSlopes(
   const rule: Tolerance | undefined = target.tolerances.gradient[dtype];
   if (rule === undefined) throw new Error(`no gradient tolerance for ${dtype}`);
   for (const [i, slope] of expected.entries()) {
-    const t = actual[i] as Tensor;
+    const t = actual[i]!;
     const largest = dtype === 'float64' ? 1 : slope.reduce((m, x) => Math.max(m, Math.abs(x)), 0);
     const shape = viewedShape(golden.tensors[golden.by[i] as number] as Drawn);
     const tolerance = { rtol: rule.rtol, atol: rule.atol * largest };

@@ -253,7 +253,7 @@ export class StagedTiles {
     const e = this.#e;
     const value = this.#values[number];
     if (isPlain(value) && ranges.length > 1) {
-      const { terms, coefs } = linearOf(value.src[1] as KNode);
+      const { terms, coefs } = linearOf(value.src[1]!);
       const strides = ranges.map((r) => (r.src.length > 0 ? Number.NaN : (coefs[terms.indexOf(r)] ?? Number.NaN)));
       const inOrder = strides.every((s, i) => i === 0 || strides[i - 1] === s * ranges[i]!.arg.extent);
       const alone = terms.every((t) => t.op === 'RANGE');

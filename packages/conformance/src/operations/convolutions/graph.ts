@@ -38,7 +38,7 @@ function graphSpecs(): OpSpec[] {
     const all = Array.from({ length: 2 * n }, (_, e) => [(e * 5 + 1) % n, n === 1 ? 0 : 1 + ((e * 3) % (n - 1))]);
     return { sources: all.map(([s]) => s as number), targets: all.map(([, t]) => t as number) };
   };
-  const terms = (inputs: NDArray[]): number => count((inputs[0] as NDArray).shape) + 1;
+  const terms = (inputs: NDArray[]): number => count(inputs[0]!.shape) + 1;
   return [
     {
       name: 'graphConv',

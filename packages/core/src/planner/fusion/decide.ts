@@ -50,7 +50,7 @@ function keepRow(p: Partition, node: PlanNode, demands: readonly Demand[]): bool
   if (!isRow) return false;
 
   const loops = extents.map((n) => loop(p.context, n, 'reduce'));
-  const index = first.index.map((at, axis) => (inner.includes(axis) ? (loops[inner.indexOf(axis)] as KNode) : at));
+  const index = first.index.map((at, axis) => (inner.includes(axis) ? loops[inner.indexOf(axis)]! : at));
   const scope = [...kernel.axes.filter((axis) => around.has(axis)), ...loops];
   const from = p.demand(kernel, node, index, scope);
   p.inline(from);

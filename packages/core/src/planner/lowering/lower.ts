@@ -78,7 +78,7 @@ export function rebase(loop: LoopKernel, e: Exprs, { elementBytes, bindAlign }: 
   });
   const place = (param: KNodeOf<'PARAM'>, index: KNode): [KNode, KNode] => {
     const { slot } = param.arg;
-    return [params[slot] as KNode, e.sub(rewriter.node(index), shifts[slot]!)];
+    return [params[slot]!, e.sub(rewriter.node(index), shifts[slot]!)];
   };
   // Sources first: the index of a load may depend on another load.
   for (const n of loads.sort((x, y) => idOf(x) - idOf(y))) {
