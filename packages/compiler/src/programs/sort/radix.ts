@@ -180,8 +180,8 @@ interface Pass extends Digit {
   readonly from: Moved | null;
   /** The keys of all elements where the first pass finds them made; null: it makes them as it goes. */
   readonly made: readonly Temp[] | null;
-  /** The pass beside this one: both are left out if neither digit differs, as elements then are where the next pass reads. Null: this one never is. */
-  readonly with: Digit | null;
+  /** This one and the pass beside it. Both are left out if nobody needs them: elements then are where the next pass reads. Null: this one never is. */
+  readonly pair: readonly Digit[] | null;
   /** Null for the result. */
   readonly to: Moved | null;
   /** False where the keys are of no use any more. */
@@ -213,7 +213,7 @@ export function radixInParts(set: ProgramSet, sort: LineSort, parts: Parts, look
   const free = look?.keeps ? (keys[1] ?? null) : null;
   const all = { sort, parts, counts, varying };
   if (look !== undefined) set.add('_keys', lines * parts.many, (w) => lookAtKeys(w, all, free?.[0], look.lanes));
-  const digitAt = (step: number): Digit => ({ pass: step % perWord, word: Math.floor(step / perWord) });
+  const digitAt = (step: number) => ({ pass: step % perWord, word: Math.floor(step / perWord) });
   let from: Moved | null = null;
   for (let step = 0; step < total; step++) {
     const [{ pass }, last] = [digitAt(step), step === total - 1];
@@ -222,8 +222,8 @@ export function radixInParts(set: ProgramSet, sort: LineSort, parts: Parts, look
     const made = step === 0 ? free : null;
     // Passes between the first and the last are left out by twos.
     const other = step % 2 === 1 ? step + 1 : step - 1;
-    const pair = step > 0 && !last && other < total - 1 ? digitAt(other) : null;
-    sortByDigit(set, { ...all, pass: { step, ...digitAt(step), with: pair, from, made, to, keepsKeys } });
+    const pair = step > 0 && !last && other < total - 1 ? [step, other].map(digitAt) : null;
+    sortByDigit(set, { ...all, pass: { step, ...digitAt(step), pair, from, made, to, keepsKeys } });
     from = to;
   }
   return result === null && from !== null ? { keys: from.keys, order: from.order! } : null;
@@ -262,8 +262,8 @@ function varyingAt({ e }: ProgramWriter, { sort, parts, varying }: Digits, word:
   return e.add(part, (varying ?? 0) + word * sort.lines * parts.many);
 }
 
-/** What a program of a pass asks first: whether a digit differs anywhere in a line. */
-function differs(w: ProgramWriter, all: Digits, memory: KNode, line: KNode, { pass, word }: Digit): KNode {
+/** What a program of a pass asks first: whether a digit differs anywhere in a line, or any digit of its word. */
+function differs(w: ProgramWriter, all: Digits, memory: KNode, line: KNode, { pass, word }: Digit, any = false): KNode {
   const { b, e } = w;
   const { many, digitBits } = all.parts;
   if (all.varying === null) return e.bool(true);
@@ -273,7 +273,8 @@ function differs(w: ProgramWriter, all: Digits, memory: KNode, line: KNode, { pa
     const at = varyingAt(w, all, word, e.add(e.mul(line, many), part));
     b.store(bits, 0, e.or(b.load(bits, 0), b.load(memory, at)));
   });
-  return b.place(e.lt(0, digitOf(w, e.bitcast(b.load(bits, 0), 'uint32'), pass, digitBits)));
+  const found = e.bitcast(b.load(bits, 0), 'uint32');
+  return b.place(any ? e.lt(e.constant('uint32', 0), found) : e.lt(0, digitOf(w, found, pass, digitBits)));
 }
 
 /** The part of a group of one thread: its line, its first element, and how many it has. */
@@ -343,10 +344,10 @@ function keepElements(w: ProgramWriter, all: DigitPass): void {
   const { b, e, group } = w;
   const { pass, parts } = all;
   const counts = w.temp(all.counts, 'read');
-  const ask = (digit: Digit): KNode => differs(w, all, counts, e.idiv(group, parts.many), digit);
-  const moved = ask(pass);
-  const other = pass.with === null ? e.bool(true) : ask(pass.with);
-  b.ifThen(e.and(e.not(moved), other), () => {
+  const ask = (digit: Digit, any: boolean): KNode => differs(w, all, counts, e.idiv(group, parts.many), digit, any);
+  // The first pass over a word reads it for the others.
+  const needed = pass.pair?.map((digit) => ask(digit, digit.pass === 0)).reduce((x, y) => e.or(x, y)) ?? e.bool(true);
+  b.ifThen(e.and(e.not(ask(pass, false)), needed), () => {
     const put = openTarget(w, all);
     openElements(w, all, true)(e.i32(0), (_, key, order, i) => put(i, key, order()));
   });
