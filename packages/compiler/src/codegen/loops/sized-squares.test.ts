@@ -205,6 +205,17 @@ describe('squares of rows that end at a size', () => {
     checkSquares(reducedRows(op, 8, 31, true), [8, 11, 31], /squares/);
   });
 
+  test.each(['sum', 'max'] as const)('%s along them, where a class has short and long ones: a nest for each', (op) => {
+    const k = reducedRows(op, 8, 511);
+    expect(k.stores).toHaveLength(2);
+    checkSquares(k, [8, 11, 48, 49, 64, 511], /squares/);
+    // A vector that is moved back ends long rows. Read one by one are those short rows that fill no vector: two squares.
+    const program = linearize(optimize(k, several), several);
+    const places = findRuns(program);
+    const single = program.body.filter((n) => n.op === 'LOAD' && n.src[0].op === 'PARAM' && n.lanes === 1);
+    expect(single.filter((n) => !places.has(n))).toHaveLength(8);
+  });
+
   test('the spread about a mean: each of the two sums in squares', () => {
     const given = nest(8, 31, ({ e, rows, input, output }) => {
       const [i, r, s] = [e.range(67), rows('reduce'), rows('reduce')];
