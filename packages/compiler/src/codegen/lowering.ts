@@ -55,18 +55,25 @@ export interface Beside {
   ): LoopNest;
 }
 
-/** Reductions with a result per column, accumulated in group memory. */
-export interface Columns {
-  /** The columns per group, of a nest with vectors along a range; null where registers accumulate (loops/columns.ts). */
-  of(work: NestWork, range: Range, lanes: number, caps: CodegenCaps): number | null;
-  /** Writes the reductions of a nest over the same rows (linearize/columns.ts). */
-  reduce(
+/** Ways to write loops that few nests have use of, and all can do without. */
+export interface RareLoops {
+  /** Columns per group of reductions that are accumulated in group memory, with vectors along a range; null where registers accumulate (loops/columns.ts). */
+  columnsOf(work: NestWork, range: Range, lanes: number, caps: CodegenCaps): number | null;
+  /** Writes such reductions over the same rows (linearize/columns.ts). */
+  reduceColumns(
     nodes: readonly KNodeOf<'REDUCE'>[],
     column: Range,
     values: Values,
     options: SumOptions,
     overColumns: OverColumns,
   ): void;
+  /** loops/reduce-while-staging.ts */
+  reduceWhileStaging(nest: LoopNest): LoopNest;
+  /** loops/rows-and-rest.ts */
+  rowsAndRest(nest: LoopNest, work: NestWork, rows: ReadonlyMap<Range, number>): LoopNest;
+  /** loops/short-rows.ts */
+  cutShort(nest: LoopNest, caps: CodegenCaps): LoopNest;
+  joinShort(nest: LoopNest, caps: CodegenCaps): LoopNest;
 }
 
 /** Runs a statement, with the expressions it needs, for all columns. */
@@ -92,8 +99,8 @@ export interface NestLowering {
     spread: readonly Range[],
     caps: CodegenCaps,
   ): Beside | null;
-  /** Reductions with a result per column, in group memory. Absent or null: registers accumulate. */
-  columns?(): Columns | null;
+  /** Ways to write loops that few nests have use of, for engines without threads in groups. Absent or null: nests do without. */
+  rare?(): RareLoops | null;
   /** Epilogues over many results, in loops over them; false if there are few. Absent: they are unrolled. */
   copies?(values: Values, roots: readonly (readonly KNode[])[], write: () => void): boolean;
   /** Lanes of vectors along a loop of a nest whose vectors have `lanes`; `filled`: narrower ones only where they fill it. Absent: `lanes`. */

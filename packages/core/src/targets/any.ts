@@ -17,12 +17,13 @@ import { paysFor } from '@polygrad/compiler/contraction/choose';
 import { lowerTiled } from '@polygrad/compiler/contraction/gemm';
 import { byThreads } from '@polygrad/compiler/contraction/simt/choose';
 import { stagedContraction, stagedWays } from '@polygrad/compiler/contraction/simt/staged';
+import { rareForms } from '#rare';
 import type { Lowering } from '../engine/engine.ts';
 import { planner } from '../planner/plan.ts';
 import { startTuning } from '../tuning/automatic.ts';
 import { choicesOf } from '../tuning/choices.ts';
 import { threadLowering } from './threads.ts';
-import { rareColumns, vectorShaping } from './vector-shaping.ts';
+import { vectorShaping } from './vector-shaping.ts';
 
 export { keepRounding } from '@polygrad/compiler/arithmetic/rounded';
 export { threadLowering };
@@ -49,7 +50,7 @@ export const anyLowering: Lowering = {
   shape: (kernel, e, caps) => of(caps).shape(kernel, e, caps),
   acrossThreads,
   beside: sideBySide,
-  columns: rareColumns,
+  rare: rareForms,
   copies: writeCopies,
   sizes: true,
   planner,

@@ -11,9 +11,9 @@ import { KernelCache } from '../planner/lowering/kernel-cache.ts';
  * import { laterLowering } from '@polygrad/core/engine/planned';
  * import { vectorLowering } from '@polygrad/core/engine/vectors';
  * const lowering = laterLowering(() => vectorLowering);
- * console.log(lowering.sizes, lowering.columns); //=> true undefined
+ * console.log(lowering.sizes, lowering.copies); //=> true undefined
  * Object.assign(lowering, vectorLowering);
- * console.log(typeof lowering.columns); //=> function
+ * console.log(typeof lowering.copies); //=> function
  */
 export function laterLowering(get: () => Lowering): Lowering {
   return {

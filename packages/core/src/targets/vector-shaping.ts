@@ -5,17 +5,14 @@
 import { shapeVectors } from '@polygrad/compiler/codegen/loops/cpu';
 import { writeCopies } from '@polygrad/compiler/codegen/linearize/copies';
 import { vectorContraction } from '@polygrad/compiler/contraction/gemm';
-import type { Columns } from '@polygrad/compiler/codegen/lowering';
 import { rareForms } from '#rare';
 import type { Lowering } from '../engine/engine.ts';
 import { planner } from '../planner/plan.ts';
 
-export const rareColumns = (): Columns | null => rareForms()?.columns ?? null;
-
 /** For engines where a group is one thread, with vectors, which add `legalize` themselves where they do not compute in every dtype they hold. */
 export const vectorShaping: Lowering = {
   shape: shapeVectors,
-  columns: rareColumns,
+  rare: rareForms,
   copies: writeCopies,
   sizes: true,
   planner,

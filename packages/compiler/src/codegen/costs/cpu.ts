@@ -37,7 +37,7 @@ export const interleavedRows = 4;
 export const mostSums = 6;
 export const leastRowsBeside = 16;
 
-// --- columns accumulated in memory (loops/streams.ts)
+// --- columns accumulated in memory (loops/columns.ts)
 
 /** With fewer rows, registers accumulate: that many cache lines are still present when the next columns need them. */
 export const leastRows = 32;

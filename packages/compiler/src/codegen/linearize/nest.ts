@@ -288,9 +288,15 @@ export class Nest {
     };
     const nodes = wave.filter(isAlike);
     const repeatable = nodes.every(mayEnterTwice);
-    this.#options.caps.lowering.columns!()!.reduce(nodes, column, this.#values, this.#options, (range, roots, run) => {
-      this.#emit([{ ranges: [range], roots, run: () => void run(), perCopy: false, repeatable }]);
-    });
+    this.#options.caps.lowering.rare!()!.reduceColumns(
+      nodes,
+      column,
+      this.#values,
+      this.#options,
+      (range, roots, run) => {
+        this.#emit([{ ranges: [range], roots, run: () => void run(), perCopy: false, repeatable }]);
+      },
+    );
   }
 
   /** Every REDUCE and STAGE in an expression, inner ones first. */

@@ -4,20 +4,10 @@
  * For every nest: the range that becomes the vector (by a small cost model), the order of loops, and the cut
  * into groups. Group sizes depend only on the work, never on the number of threads, so results do not either.
  */
-import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../../ir/ir.ts';
+import type { LoopKernel } from '../../ir/ir.ts';
 import { isPosition, nodesOf } from '../../ir/node.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import {
-  endsAlone,
-  FreeRanges,
-  isMultiple,
-  ownRanges,
-  type Range,
-  type RangeList,
-  sizeOf,
-  typicalOf,
-} from '../../ir/free-ranges.ts';
-import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
+import { endsAlone, isMultiple, isSized, type Range, type RangeList, sizeOf, typicalOf } from '../../ir/free-ranges.ts';
 import {
   groupWork,
   leastColumnElements,
@@ -34,7 +24,6 @@ import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { cutNarrow, cutSegments, cutStretches, splitRanges, widenNarrow } from './cuts.ts';
 import { besideRows, cutRows, cutStreams, interleaveRows, canInterleaveRows, streamed } from './streams.ts';
-import { cutShort, joinShort } from './short-rows.ts';
 import { tiledTransposes } from './tile.ts';
 import { as, LoopNest, reorder, shaped, split } from './transforms.ts';
 import { type Steps, type Binder, type NestWork, workOf } from './work.ts';
@@ -49,7 +38,7 @@ function shapeNest(given: LoopNest, caps: CodegenCaps): LoopNest {
     if (isWindow(binder, work) && !binder.own.some((r) => own.has(r)))
       for (const r of binder.own) nest = as(nest, r, 'unroll');
 
-  nest = besideRows(nest, work, along, lanes);
+  nest = besideRows(nest, work, along, lanes, caps);
   const order = orderRanges(work, along);
   const columns = columnsAlong(work, along, lanes, caps);
   nest = cutIntoGroups(nest, work, caps, order, along, columns);
@@ -69,7 +58,7 @@ function columnsAlong(
 ): { readonly range: Range; readonly chunk: number } | null {
   const [range] = along;
   if (range === undefined || along.size !== 1 || !mayHaveColumns(work, range)) return null;
-  const chunk = caps.lowering.columns?.()?.of(work, range, lanes, caps) ?? null;
+  const chunk = caps.lowering.rare?.()?.columnsOf(work, range, lanes, caps) ?? null;
   return chunk === null ? null : { range, chunk };
 }
 
@@ -267,21 +256,30 @@ function isInner(b: Binder, work: NestWork): boolean {
 const passes: readonly ((nest: LoopNest, caps: CodegenCaps) => LoopNest)[] = [
   cutStretches,
   (nest, { lowering }) => {
-    const staged = reduceWhileStaging(nest);
+    const staged = (hasStage(nest) ? lowering.rare?.()?.reduceWhileStaging(nest) : null) ?? nest;
     return cutSegments(splitRanges(lowering.splitPhases?.(staged) ?? staged));
   },
   cutStreams,
   cutRows,
   cutNarrow,
-  cutShort,
+  (nest, caps) => (hasSizes(nest) ? caps.lowering.rare?.()?.cutShort(nest, caps) : null) ?? nest,
 ];
+
+const hasStage = ({ stores }: LoopNest): boolean =>
+  [...nodesOf(stores.map((s) => s.store))].some((n) => n.op === 'STAGE');
+
+const hasSizes = ({ stores }: LoopNest): boolean => stores.some(({ ranges }) => ranges.some(isSized));
+
+/** Short rows that end at a size, several at a time, where the nest has any. */
+const joined = (nest: LoopNest, caps: CodegenCaps): LoopNest =>
+  (hasSizes(nest) ? caps.lowering.rare?.()?.joinShort(nest, caps) : null) ?? nest;
 
 /** The shapes of nests for engines where a group is one thread. */
 export function shapeVectors(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): LoopKernel {
   return shaped(kernel, e, (nests) =>
     passes
       .reduce((now, pass) => now.flatMap((nest) => partsOf(nest, pass(nest, caps))), nests)
-      .flatMap((nest) => tiledTransposes(joinShort(widenNarrow(nest, caps), caps), caps))
+      .flatMap((nest) => tiledTransposes(joined(widenNarrow(nest, caps), caps), caps))
       .map((nest) => shapeNest(nest, caps)),
   );
 }
@@ -289,63 +287,4 @@ export function shapeVectors(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): L
 /** The result of a pass as nests of stores that share loops. */
 function partsOf(before: LoopNest, after: LoopNest): readonly LoopNest[] {
   return after === before ? [after] : after.parts();
-}
-
-// Reductions over the elements of a STAGE run while it is filled: softmax sums its exponentials while storing them.
-//
-// Such a REDUCE reads each element of the stage once, in order. In terms of the stage's own range it is a reduction of the staged value,
-// which linearize computes in the same loop, where equal expressions are computed once. For engines without SIMT.
-
-/** The nest with every such REDUCE over the range of its stage. */
-function reduceWhileStaging(nest: LoopNest): LoopNest {
-  const { e } = nest;
-  for (let now = nest; ; ) {
-    const found = findReduce(now.stores, e);
-    if (found === null) return now;
-    now = now.with(found.from, found.to, 'fuse', ownRanges(found.from));
-  }
-}
-
-function findReduce(stores: readonly LoopStore[], e: Exprs): { from: KNode; to: KNode } | null {
-  const nodes = [...nodesOf(stores.map((s) => s.store))];
-  if (!nodes.some((n) => n.op === 'STAGE')) return null;
-  const free = new FreeRanges();
-  for (const n of nodes) {
-    if (n.op !== 'REDUCE' || isPosition(n)) continue;
-    const to = overStage(n, e, free);
-    if (to !== null) return { from: n, to };
-  }
-  return null;
-}
-
-/** The reduction over the stage's range, if it reads the stage element by element; else null. */
-function overStage(n: KNodeOf<'REDUCE'>, e: Exprs, free: FreeRanges): KNode | null {
-  const [r, ...others] = ownRanges(n);
-  const value = n.src[0];
-  if (r === undefined || others.length > 0) return null;
-  const read = [...nodesOf([value])].find((x) => x.op === 'LOAD' && x.src[0]?.op === 'STAGE' && x.src[1] === r);
-  if (read === undefined || read.src.length > 2) return null;
-  const stage = read.src[0];
-  const [own, ...more] = ownRanges(stage);
-  if (own === undefined || more.length > 0 || own.arg.extent !== r.arg.extent) return null;
-  if (!endsAlone(own) || own.src[0] !== r.src[0]) return null;
-  if (captures(value, r, own, free)) return null;
-  const rewriter = new Rewriter(e, new Map<Range, Replacement>([[r, { value: own, ranges: [own] }]]), free);
-  rewriter.set(read, stage.src[0]);
-  const staged = rewriter.node(value);
-  // Reads at another position of the stage must wait until it is full.
-  if (nodesOf([staged]).has(stage)) return null;
-  return e.reduce(n.arg.op, staged, [own]);
-}
-
-/**
- * True if `own` in place of `r` would capture another loop: an outer one, or an inner one with the same id. An inner one that depends on no
- * loop of the value is computed before all of them.
- */
-function captures(value: KNode, r: Range, own: Range, free: FreeRanges): boolean {
-  if (own === r) return false;
-  if (free.has(value, own)) return true;
-  const binders = [...nodesOf([value])].filter((n) => n.op === 'REDUCE' || n.op === 'STAGE');
-  const bound = new Set([r, ...binders.flatMap(ownRanges)]);
-  return binders.some((n) => ownRanges(n).includes(own) && free.of(n).some((q) => bound.has(q)));
 }

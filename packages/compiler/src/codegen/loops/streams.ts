@@ -18,23 +18,10 @@ import {
   widestInterleaved,
 } from '../costs/cpu.ts';
 import { type Binder, type NestWork, workOf } from './work.ts';
-import {
-  countOf,
-  endsAlone,
-  FreeRanges,
-  isMultiple,
-  isSized,
-  lengthOf,
-  type Range,
-  sizeOf,
-} from '../../ir/free-ranges.ts';
+import { countOf, endsAlone, isMultiple, isSized, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { CodegenCaps } from '../lowering.ts';
-import { cutRest, inChunks, type LoopNest, split } from './transforms.ts';
-import { combined } from '../linearize/reduce.ts';
-import type { KNode } from '../../ir/ir.ts';
-import { assumeBounds, idOf, isPosition } from '../../ir/node.ts';
-import type { Exprs } from '../../ir/expr.ts';
-import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
+import { cutRest, type LoopNest, split } from './transforms.ts';
+import { isPosition } from '../../ir/node.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 
 /** Elementwise work over much memory: every access is contiguous along `r` or independent of it. */
@@ -94,7 +81,13 @@ export function interleaveRows(nest: LoopNest, r: Range, chunk: number): LoopNes
  * Several rows of few columns at once: with one row, a vector or two of sums would wait for each other. Unrolls the loops of
  * reductions over rows whose results are a few vectors along `along`.
  */
-export function besideRows(nest: LoopNest, work: NestWork, along: ReadonlySet<Range>, lanes: number): LoopNest {
+export function besideRows(
+  nest: LoopNest,
+  work: NestWork,
+  along: ReadonlySet<Range>,
+  lanes: number,
+  { lowering }: CodegenCaps,
+): LoopNest {
   let now = nest;
   const rowsOf = ({ node, own, free }: Binder): Range | null => {
     const columns = free.find((r) => along.has(r));
@@ -116,7 +109,7 @@ export function besideRows(nest: LoopNest, work: NestWork, along: ReadonlySet<Ra
     if (count !== undefined) now = split(now, row, count, row.arg.kind, 'unroll');
     else if (isSized(row) && counts.length > 0 && sharing.every(isWide)) sized.set(row, counts[0]!);
   }
-  return sized.size === 0 ? now : rowsAndRest(now, work, sized);
+  return sized.size === 0 ? now : (lowering.rare?.()?.rowsAndRest(now, work, sized) ?? now);
 }
 
 /** How many short rows that end at a size are taken at a time. */
@@ -127,40 +120,4 @@ function joined({ free }: Binder, columns: Range): number {
 /** True if parts of the result are not rounded. */
 function isWide({ node }: Binder): boolean {
   return dtypeInfo[node.dtype as DType].bytes >= 4;
-}
-
-/** Reductions over rows that end at a size: several rows at once, and the remainder in a separate reduction. */
-function rowsAndRest(nest: LoopNest, work: NestWork, rows: ReadonlyMap<Range, number>): LoopNest {
-  const { e } = nest;
-  const parts = new Map([...rows].map(([row, count]) => [row, wholeAndRest(e, row, count)]));
-  const free = new FreeRanges();
-  const rewriter = new Rewriter(e, new Map());
-  // Inner ones come first.
-  for (const { node, own } of [...work.binders].sort((a, b) => idOf(a.node) - idOf(b.node))) {
-    const row = own.at(-1)!;
-    const part = parts.get(row);
-    if (part === undefined || node.op !== 'REDUCE') continue;
-    const value = rewriter.node(node.src[0]);
-    const { op } = node.arg;
-    const [whole, rest] = part.map((change) => {
-      const element = new Rewriter(e, new Map([[row, change]]), free).node(value);
-      return e.reduce(op, element, [...own.slice(0, -1), ...change.ranges]);
-    }) as [KNode, KNode];
-    rewriter.set(node, combined(e, op as 'sum', whole, rest));
-  }
-  const base = nest.base.map((s) => rewriter.store(s));
-  const made = [...parts.values()].flatMap((part) => part.flatMap(({ ranges }) => ranges));
-  return nest.wrote(base, 'beside', rows.keys(), [...rows.values()], made, nest.changes);
-}
-
-/** Replacements for a loop over rows that takes `by` at once, and for the remainder. */
-function wholeAndRest(e: Exprs, row: Range, by: number): readonly [Replacement, Replacement] {
-  const { extent, kind } = row.arg;
-  const end = lengthOf(e, row);
-  const edge = e.mul(e.idiv(end, by), by);
-  const whole = inChunks(e, extent - (extent % by), by, [kind, 'unroll'], { end: edge });
-  const rest = e.range(by - 1, kind, e.irem(end, by));
-  const value = e.add(edge, rest);
-  assumeBounds(value, 0, extent - 1);
-  return [whole, { value, ranges: [rest] }];
 }

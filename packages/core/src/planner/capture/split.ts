@@ -69,7 +69,7 @@ export function runsOf(shape: Shape, axes: readonly number[]): Run[] {
 
 /**
  * True if the results are columns, and there are too few groups of them to keep threads busy. A group takes many columns at a time while it goes
- * down the rows (codegen/loops/streams.ts).
+ * down the rows (codegen/loops/columns.ts).
  */
 function fewGroupsOfColumns(x: PlanNode, axes: readonly number[], size: number): boolean {
   const last = x.shape.length - 1;

@@ -9,14 +9,13 @@
  * Example: in softmax one loop sums the exponentials and the next divides them by the sum. Engines without room for
  * the row recompute it (codegen/loops/optimize.ts); values are the same.
  */
+import { rareForms } from '#rare';
 import type { Range } from '@polygrad/compiler/ir/expr';
 import { isFloat } from '@polygrad/compiler/shape/dtype';
 import { sizeOf } from '@polygrad/compiler/ir/free-ranges';
-import type { KNode } from '@polygrad/compiler/ir/ir';
 import { isPlanOp, type PlanGraph, type PlanNode, typicalOf } from '../capture/plan-graph.ts';
-import { flatten } from '../lowering/index-map.ts';
-import { kernelCost, loadCost, longestRow, mostReductions, operandReads, smallWork, storeCost } from './cost.ts';
-import { type Demand, isBelow, type KernelDraft, loop } from './draft.ts';
+import { kernelCost, loadCost, mostReductions, operandReads, smallWork, storeCost } from './cost.ts';
+import { type Demand, isBelow, type KernelDraft } from './draft.ts';
 import { Partition } from './partition.ts';
 import { addRow, evaluations, rangesOf, rowFits } from './places.ts';
 
@@ -30,41 +29,7 @@ function keepRow(p: Partition, node: PlanNode, demands: readonly Demand[]): bool
   const { kernel } = first;
   if (kernel.contraction !== null || kernel.closed) return false;
   if (demands.some((d) => d.kernel !== kernel || d.operand || d.gate !== null)) return false;
-
-  const inner: number[] = [];
-  for (let axis = 0; axis < node.shape.length; axis++) {
-    if (demands.every((d) => d.index[axis] === first.index[axis])) continue;
-    const whole = (at: KNode | undefined): boolean => at?.op === 'RANGE' && at.arg.extent === node.shape[axis];
-    if (!demands.every((d) => whole(d.index[axis]))) return false;
-    inner.push(axis);
-  }
-  const extents = inner.map((axis) => node.shape[axis]!);
-  if (inner.length === 0 || extents.reduce((a, b) => a * b, 1) > longestRow) return false;
-
-  const { e, free } = p.context;
-  const around = new Set<Range>();
-  first.index.forEach((at, axis) => {
-    if (!inner.includes(axis)) for (const range of free.of(at)) around.add(range);
-  });
-  const isRow = kernel.rows.some((row) => row.size === around.size && [...around].every((range) => row.has(range)));
-  if (!isRow) return false;
-
-  const loops = extents.map((n) => loop(p.context, n, 'reduce'));
-  const index = first.index.map((at, axis) => (inner.includes(axis) ? loops[inner.indexOf(axis)]! : at));
-  const scope = [...kernel.axes.filter((axis) => around.has(axis)), ...loops];
-  const from = p.demand(kernel, node, index, scope);
-  p.inline(from);
-  for (const demand of demands) {
-    if (demand === from) continue;
-    const at = flatten(
-      e,
-      extents,
-      inner.map((axis) => demand.index[axis]!),
-    );
-    demand.inline = true;
-    demand.staged = { from, ranges: loops, at };
-  }
-  return true;
+  return rareForms()?.keepRow(p, node, demands, first) ?? false;
 }
 
 // Reductions: inside the kernel that uses the result, if that kernel needs each result once, else in a separate kernel.

@@ -1,22 +1,38 @@
 /** Forms of work that few programs have, which `#rare` gives at once or loads: code that plans can do without, more slowly. */
 import { reduceColumns } from '@polygrad/compiler/codegen/linearize/columns';
 import { columnsOf } from '@polygrad/compiler/codegen/loops/columns';
-import type { Columns } from '@polygrad/compiler/codegen/lowering';
+import { reduceWhileStaging } from '@polygrad/compiler/codegen/loops/reduce-while-staging';
+import { rowsAndRest } from '@polygrad/compiler/codegen/loops/rows-and-rest';
+import { cutShort, joinShort } from '@polygrad/compiler/codegen/loops/short-rows';
+import type { RareLoops } from '@polygrad/compiler/codegen/lowering';
 import { dropAxes } from '@polygrad/compiler/shape/axes';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import type { Attrs } from '../../graph/node.ts';
 import type { PlanGraph, PlanNode } from '../capture/plan-graph.ts';
 import { chunkCount, chunkLeast, enough, inChunks, runsOf, staysWhole } from '../capture/split.ts';
+import { keepRow } from './keep-row.ts';
 import { splitDilated } from './split-dilated.ts';
+import { sumOfProducts } from './sum-of-products.ts';
 
-export interface RareForms {
-  /** Sums of many columns in group memory. */
-  readonly columns: Columns;
+export interface RareForms extends RareLoops {
+  readonly keepRow: typeof keepRow;
   readonly splitDilated: typeof splitDilated;
   readonly splitArgReduce: typeof splitArgReduce;
+  readonly sumOfProducts: typeof sumOfProducts;
 }
 
-export const forms: RareForms = { columns: { of: columnsOf, reduce: reduceColumns }, splitDilated, splitArgReduce };
+export const forms: RareForms = {
+  columnsOf,
+  reduceColumns,
+  reduceWhileStaging,
+  rowsAndRest,
+  cutShort,
+  joinShort,
+  keepRow,
+  splitDilated,
+  splitArgReduce,
+  sumOfProducts,
+};
 
 /**
  * The two-step form of a position of the greatest or least element, or null if it is better left whole: each chunk's position and

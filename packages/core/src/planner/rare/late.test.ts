@@ -81,6 +81,24 @@ describe('forms of rare work that are loaded when first used', () => {
     expect(loads).toBe(1);
   });
 
+  it('are waited for by plans for several sizes', async () => {
+    const { setDynamicSizes, stats, sum, tensor } = await program('late');
+    setDynamicSizes('always');
+    for (const n of [9, 10, 11, 12]) {
+      using x = tensor(data.subarray(0, 64 * n), { shape: [64, n] });
+      using twice = x.mul(2);
+      expect(Array.from(await twice.data(), Number)).toEqual(Array.from(data.subarray(0, 64 * n), (v) => 2 * v));
+      using total = sum(x, { axis: 0 });
+      expect(Array.from(await total.data(), Number)).toEqual(
+        Array.from({ length: n }, (_, c) =>
+          Array.from({ length: 64 }, (_, r) => data[r * n + c]!).reduce((a, b) => a + b),
+        ),
+      );
+    }
+    expect(stats().plansMade).toBeLessThan(8);
+    expect(loads).toBe(1);
+  });
+
   it('are not loaded for small work', async () => {
     const { sum, tensor } = await program('late');
     using x = tensor(data.subarray(0, 100 * columns), { shape: [100, columns] });
