@@ -1,12 +1,10 @@
 /**
- * Places of temporaries: bytes of shared blocks, by their lifetimes; and bytes of plans for a class of sizes, at given sizes. Plans that are read need both, in
- * pages too that bring theirs.
+ * Places of temporaries: bytes of shared blocks, by their lifetimes.
  *
  * They are placed largest first, each at the lowest free offset: within a few percent of the best in practice.
  * Engines that cannot bind disjoint parts of one buffer in one dispatch get whole blocks, shared over time.
  */
 import type { EngineCaps } from '../engine/engine.ts';
-import type { SizedBytes } from './capture/plan-graph.ts';
 
 /** A temporary of `bytes` bytes, live from dispatch `first` to dispatch `last`. */
 export interface Lifetime {
@@ -73,33 +71,4 @@ export function layOut(
 ): Placement {
   const placed = arena ? placeInArena(items, Math.max(64, bindAlign)) : null;
   return placed !== null && (placed.blocks[0] ?? 0) <= maxBufferBytes ? placed : placeInBlocks(items);
-}
-
-/** A number of a plan with sizes in place of capacities. */
-export function atSizes(n: number, capacities: readonly number[], sizes: readonly number[]): number {
-  let value = n;
-  for (let i = 0; i < capacities.length; i++) {
-    const capacity = capacities[i]!;
-    for (let left = n; left !== 0 && left % capacity === 0; left /= capacity) value = (value / capacity) * sizes[i]!;
-  }
-  return value;
-}
-
-/** The bytes at these sizes. */
-export function bytesAt(
-  { unit, shape, strides, more, fixed }: SizedBytes,
-  capacities: readonly number[],
-  sizes: readonly number[],
-): number {
-  if (strides === null) {
-    let bytes = unit;
-    for (let axis = 0; axis < shape.length; axis++) bytes *= atSizes(shape[axis]!, capacities, sizes);
-    return bytes + more;
-  }
-  let reach = 0;
-  for (let axis = 0; axis < shape.length; axis++)
-    reach +=
-      Math.abs(fixed === true ? strides[axis]! : atSizes(strides[axis]!, capacities, sizes)) *
-      (atSizes(shape[axis]!, capacities, sizes) - 1);
-  return reach * unit + more;
 }

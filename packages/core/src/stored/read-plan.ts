@@ -20,7 +20,7 @@ import type {
   PlanOptions,
   TemporaryPlan,
 } from '../planner/plan.ts';
-import { bytesAt } from '../planner/arena.ts';
+import { bytesAt } from '../planner/sized-bytes.ts';
 import { execute, forgetPlans, planOf, registerFound } from '../runtime/run.ts';
 import type { EngineState } from '../runtime/state.ts';
 import { graph } from '../graph/state.ts';

@@ -1,9 +1,6 @@
 /**
- * Entry point @polygrad/core/engine/threads: how loops are shaped for engines with groups of threads (threads.ts), and here for engines that may be of
- * either kind, have a library, or multiply tiles of matrices (`caps.matrix`). Each kind has a separate file: a page with engines of one kind carries nothing of
- * the other.
- *
- * A separate entry, because some bundlers load everything that an entry names together: a page loads this with the engine of its GPU, later.
+ * Lowering for engines that may be of either kind, have a library, or multiply tiles of matrices (`caps.matrix`). Each kind has a separate file: a page
+ * with engines of one kind carries nothing of the other.
  */
 import { legalize } from '@polygrad/compiler/arithmetic/legalize';
 import { writeCopies } from '@polygrad/compiler/codegen/linearize/copies';
@@ -24,9 +21,6 @@ import { startTuning } from '../tuning/automatic.ts';
 import { choicesOf } from '../tuning/choices.ts';
 import { threadLowering } from './threads.ts';
 import { vectorShaping } from './vector-shaping.ts';
-
-export { keepRounding } from '@polygrad/compiler/arithmetic/rounded';
-export { threadLowering };
 
 const of = ({ simt }: { readonly simt: boolean }): Lowering => (simt ? threadLowering : vectorShaping);
 

@@ -23,7 +23,8 @@ import {
 } from '../capture/plan-graph.ts';
 import type { Index } from '../lowering/index-map.ts';
 import type { BindingPlan, Plan } from '../plan.ts';
-import { atSizes, bytesAt, layOut } from '../arena.ts';
+import { layOut } from '../arena.ts';
+import { atSizes, bytesAt } from '../sized-bytes.ts';
 
 /** `PlanSize.factorOf`. */
 export function factorOf(capacities: readonly number[], n: number): number {
