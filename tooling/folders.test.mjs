@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { filesBelow } from './check-imports.mjs';
 import { root } from './workspace.mjs';
 
-const mostFilesOfCore = 220;
+const mostFilesOfCore = 219;
 const mostFilesOfFolder = 25;
 /** Splitting is thought about at 500. */
 const mostLinesOfFile = 550;

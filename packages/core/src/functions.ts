@@ -121,7 +121,7 @@ export type { TensorTree } from './autodiff/walk.ts';
 export { type BatchAxes, type VmapOptions, vmap } from './autodiff/vmap.ts';
 export { scan, type ScanOptions } from './control/scan.ts';
 export { whileLoop, type WhileLoopOptions } from './control/while-loop.ts';
-export { hostEffect, hostValue } from './graph/host-values.ts';
+export { hostEffect, hostValue } from './graph/transactions.ts';
 export { hostNumber } from './tensor/operand.ts';
 export { Formula, type FormulaSet } from './tensor/formula.ts';
 export { type Compiled, type CompileOptions, compile } from './replay/compile.ts';
@@ -171,7 +171,7 @@ export {
   type LostEvent,
   type RecoveryPolicy,
 } from './engine/registry.ts';
-export { onLost } from './engine/recovery.ts';
+export { onLost } from './engine/registry.ts';
 export { setRecovery } from './runtime/shadow.ts';
 export {
   CompileError,

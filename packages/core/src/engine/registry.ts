@@ -1,5 +1,6 @@
 /**
- * The registry of backends, the current engine, and how the loss of one is handled.
+ * The registry of backends, the current engine, how the loss of one is noticed, and what may become of it. runtime/devices.ts knows which engine takes over, and
+ * runtime/shadow.ts which tensors survive.
  *
  * Backend packages register a provider when they are imported. The registry is stored under a global symbol, so that several copies of
  * this package in one program share it. Nothing here imports a backend.
@@ -9,7 +10,8 @@ import { computesIn } from '@polygrad/compiler/ir/target';
 import type { DType } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { shown } from '@polygrad/compiler/shape/options';
-import { type DeviceLostError, EngineMissingError, UnsupportedError } from './errors.ts';
+import { DeviceLostError, EngineDisposedError, EngineMissingError, UnsupportedError } from './errors.ts';
+import { poolOf } from './pool.ts';
 import { say } from '@polygrad/compiler/shape/shown';
 
 /** What a backend found on this machine. Higher scores are chosen first; 0 or less: not usable. */
@@ -107,7 +109,7 @@ export type Load = (alone: boolean) => Promise<unknown>;
 const key = Symbol.for('polygrad.registry');
 const globals = globalThis as { [key]?: Registry };
 
-/** The current engine and what is known of losses (recovery.ts): this room's part of a runtime (runtime/runtime.ts). */
+/** The current engine and what is known of losses: this room's part of a runtime (runtime/runtime.ts). */
 export interface Engines {
   /** Backends and the engines in use; null: the program's registry, which all copies of this package share. */
   readonly registry: Registry | null;
@@ -356,4 +358,59 @@ function missing(where: string, what: string, wanted = ''): EngineMissingError {
       ? `call await setEngine('${first}') first`
       : `import a backend package first, for example '@polygrad/backend-${example}'`;
   return new EngineMissingError(where, say`${what}: registered are ${names.join(', ') || 'none'}; ${remedy}`);
+}
+
+/**
+ * Calls a function whenever a device is lost, before another engine takes over. Returns a function that ends this.
+ *
+ * @example
+ * const stop = onLost(({ error }) => console.error(error.message));
+ * stop();
+ */
+export function onLost(listener: (event: LostEvent) => void): () => void {
+  const { listeners } = engines;
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}
+
+/** Marks an engine as lost, the first time, and calls the listeners of a runtime. */
+function declareLost(engine: IEngine, error: DeviceLostError, state: Engines): void {
+  const pool = poolOf(engine);
+  if (pool.lost !== null) return;
+  pool.lose(error);
+  state.losses++;
+  for (const listener of [...state.listeners]) {
+    try {
+      listener({ engine, error });
+    } catch (mistake) {
+      // A listener's error must neither stop the recovery nor go unseen.
+      queueMicrotask(() => {
+        throw mistake;
+      });
+    }
+  }
+}
+
+/** Declares the engine lost, or disposed, if the error says so; returns the error. */
+export function noticed(engine: IEngine, error: unknown): unknown {
+  if (error instanceof DeviceLostError) declareLost(engine, error, engines);
+  if (error instanceof EngineDisposedError) declareDisposed(engine, engines);
+  return error;
+}
+
+/** Notes that copies on the engine are gone. Values that an earlier loss left only there must be looked for again. */
+function declareDisposed(engine: IEngine, state: Engines): void {
+  const pool = poolOf(engine);
+  if (pool.disposed) return;
+  pool.disposed = true;
+  if (state.losses > 0) state.losses++;
+}
+
+/** Watches for the loss of an engine that the runtime has begun to use. */
+export function watchEngine(engine: IEngine): void {
+  const state = engines;
+  void engine.lost.then(({ reason, message, error }) => {
+    if (reason === 'disposed') declareDisposed(engine, state);
+    else declareLost(engine, error ?? new DeviceLostError(engine.name, engine.device, message), state);
+  });
 }

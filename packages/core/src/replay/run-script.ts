@@ -6,7 +6,7 @@
  */
 import type { Binding, Command, IEngine } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
-import { noticed } from '../engine/recovery.ts';
+import { noticed } from '../engine/registry.ts';
 import { engines, getEngine } from '../engine/registry.ts';
 import { forgetRange, rangeOf } from '../graph/known-range.ts';
 import { type NodeStorage, nextMark } from '../graph/node.ts';

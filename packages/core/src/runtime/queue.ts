@@ -9,7 +9,7 @@
  */
 import { hintCollector } from '../engine/pool.ts';
 import { DeviceError, DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
-import { noticed } from '../engine/recovery.ts';
+import { noticed } from '../engine/registry.ts';
 import { getEngine, cpuEngine, engines, takeUntold } from '../engine/registry.ts';
 import type { Node } from '../graph/node.ts';
 import { setAside } from '../graph/recorder.ts';

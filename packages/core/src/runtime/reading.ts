@@ -7,7 +7,7 @@
 import type { IEngine } from '../engine/engine.ts';
 import { DeviceLostError, OutOfMemoryError, UnsupportedError } from '../engine/errors.ts';
 import { type PoolBuffer, received, storageBytes, hints } from '../engine/pool.ts';
-import { noticed } from '../engine/recovery.ts';
+import { noticed } from '../engine/registry.ts';
 import { engines } from '../engine/registry.ts';
 import { type Node, isOp, release, retain } from '../graph/node.ts';
 import { contiguous } from '../graph/primitives.ts';

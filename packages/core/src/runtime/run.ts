@@ -6,7 +6,7 @@
  */
 import type { Command, DispatchCommand, IEngine, Binding } from '../engine/engine.ts';
 import { poolOf, storageBytes, type PoolBuffer } from '../engine/pool.ts';
-import { watchEngine, noticed } from '../engine/recovery.ts';
+import { watchEngine, noticed } from '../engine/registry.ts';
 import { keepRange } from '../graph/known-range.ts';
 import { type Attrs, type Node, type NodeStorage, realise } from '../graph/node.ts';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';

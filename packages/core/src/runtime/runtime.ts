@@ -9,7 +9,7 @@
 import type { IEngine, Logger } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
 import { DeviceLostError } from '../engine/errors.ts';
-import { noticed } from '../engine/recovery.ts';
+import { noticed } from '../engine/registry.ts';
 import {
   checkEngine,
   currentEngine,

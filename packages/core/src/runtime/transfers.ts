@@ -15,7 +15,7 @@ import {
   storageBytes,
   toDevice,
 } from '../engine/pool.ts';
-import { noticed } from '../engine/recovery.ts';
+import { noticed } from '../engine/registry.ts';
 import type { Node, NodeStorage } from '../graph/node.ts';
 import { storageIn, viewBase } from '../planner/capture/captured-graph.ts';
 import { inTime } from './late.ts';

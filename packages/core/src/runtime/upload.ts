@@ -2,7 +2,7 @@
 import type { IEngine } from '../engine/engine.ts';
 import { DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
 import { type BufferPool, type PoolBuffer, storageBytes, toDevice } from '../engine/pool.ts';
-import { noticed } from '../engine/recovery.ts';
+import { noticed } from '../engine/registry.ts';
 import { cpuEngine, engines, getEngine } from '../engine/registry.ts';
 import { noteRange } from '../graph/known-range.ts';
 import { bufferNode } from '../graph/primitives.ts';

@@ -8,7 +8,7 @@
 import type { ConvAttr } from '../../graph/node.ts';
 import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import type { Phases, PlanGraph, PlanNode } from './plan-graph.ts';
-import { inMemory } from '../rare/split-dilated.ts';
+import { inMemory } from '../rare/forms.ts';
 
 /** Products that take as long as an element of a phase's copy of the input. */
 const productsOfCopy = 16;

@@ -5,14 +5,18 @@ import { reduceWhileStaging } from '@polygrad/compiler/codegen/loops/reduce-whil
 import { rowsAndRest } from '@polygrad/compiler/codegen/loops/rows-and-rest';
 import { cutShort, joinShort } from '@polygrad/compiler/codegen/loops/short-rows';
 import type { RareLoops } from '@polygrad/compiler/codegen/lowering';
-import { dropAxes } from '@polygrad/compiler/shape/axes';
-import type { Shape } from '@polygrad/compiler/shape/view';
-import type { Attrs } from '../../graph/node.ts';
-import type { PlanGraph, PlanNode } from '../capture/plan-graph.ts';
+import { dropAxes, dilated } from '@polygrad/compiler/shape/axes';
+import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
+import type { Attrs, ConvAttr } from '../../graph/node.ts';
+import { type PlanGraph, type PlanNode, isPlanOp, type Product, typicalOf } from '../capture/plan-graph.ts';
 import { chunkCount, chunkLeast, enough, inChunks, runsOf, staysWhole } from '../capture/split.ts';
-import { keepRow } from './keep-row.ts';
-import { splitDilated } from './split-dilated.ts';
-import { sumOfProducts } from './sum-of-products.ts';
+import type { Range } from '@polygrad/compiler/ir/expr';
+import type { KNode } from '@polygrad/compiler/ir/ir';
+import { longestRow } from '../fusion/cost.ts';
+import { type Demand, loop } from '../fusion/draft.ts';
+import type { Partition } from '../fusion/partition.ts';
+import { flatten } from '../lowering/index-map.ts';
+import { isSmallFloat, type DType } from '@polygrad/compiler/shape/dtype';
 
 export interface RareForms extends RareLoops {
   readonly keepRow: typeof keepRow;
@@ -74,4 +78,190 @@ export function splitArgReduce(
   const wins = graph.make('eq', null, [number, spread], partial, 'bool');
   const one = graph.make('where', null, [wins, whole, graph.constant(0, partial, 'int32')], partial, 'int32');
   return graph.exactly('reduce', { op: 'sum', axes: [chunkAxis], ties: 'share' }, [one], shape, 'int32');
+}
+
+/** Tries to serve demands of one kernel from a staged row, as fusion/decide.ts describes it. False if that is not possible; then nothing has changed. */
+export function keepRow(p: Partition, node: PlanNode, demands: readonly Demand[], first: Demand): boolean {
+  const { kernel } = first;
+  const inner: number[] = [];
+  for (let axis = 0; axis < node.shape.length; axis++) {
+    if (demands.every((d) => d.index[axis] === first.index[axis])) continue;
+    const whole = (at: KNode | undefined): boolean => at?.op === 'RANGE' && at.arg.extent === node.shape[axis];
+    if (!demands.every((d) => whole(d.index[axis]))) return false;
+    inner.push(axis);
+  }
+  const extents = inner.map((axis) => node.shape[axis]!);
+  if (inner.length === 0 || extents.reduce((a, b) => a * b, 1) > longestRow) return false;
+
+  const { e, free } = p.context;
+  const around = new Set<Range>();
+  first.index.forEach((at, axis) => {
+    if (!inner.includes(axis)) for (const range of free.of(at)) around.add(range);
+  });
+  const isRow = kernel.rows.some((row) => row.size === around.size && [...around].every((range) => row.has(range)));
+  if (!isRow) return false;
+
+  const loops = extents.map((n) => loop(p.context, n, 'reduce'));
+  const index = first.index.map((at, axis) => (inner.includes(axis) ? loops[inner.indexOf(axis)]! : at));
+  const scope = [...kernel.axes.filter((axis) => around.has(axis)), ...loops];
+  const from = p.demand(kernel, node, index, scope);
+  p.inline(from);
+  for (const demand of demands) {
+    if (demand === from) continue;
+    const at = flatten(
+      e,
+      extents,
+      inner.map((axis) => demand.index[axis]!),
+    );
+    demand.inline = true;
+    demand.staged = { from, ranges: loops, at };
+  }
+  return true;
+}
+
+/** Copying up to this many elements costs less than one more kernel and its `result` elements. */
+const worthCopying = (result: number): number => 2 * result + 2048;
+
+/**
+ * `x + y` as one longer product, if both are products with equal attributes: `a b + c d` is `[a c] [b; d]`. Null otherwise, or if the copies cost more
+ * than they save.
+ *
+ * The gradient of a weight that every step of a sequence uses is such a sum, with a product per step. Each product would write a result as large as
+ * the weight, and the next would read it. Concatenated factors move fewer bytes if they are small compared with the result, and need one kernel instead
+ * of one per step.
+ */
+export function sumOfProducts(graph: PlanGraph, x: PlanNode, y: PlanNode): PlanNode | null {
+  if (isPlanOp(x, 'permute') && isPlanOp(y, 'permute')) {
+    if (x.attr.axes.join() !== y.attr.axes.join()) return null;
+    const sum = sumOfProducts(graph, x.src[0]!, y.src[0]!);
+    return sum && graph.make('permute', x.attr, [sum], x.shape, x.dtype);
+  }
+  if (!isPlanOp(x, 'dotGeneral') || !isPlanOp(y, 'dotGeneral') || isSmallFloat(x.dtype)) return null;
+  if (x.shape.join() !== y.shape.join()) return null;
+  const { lhsContract, rhsContract } = y.attr;
+  const axes = [lhsContract[0]!, rhsContract[0]!];
+  // A sum of lengths that are sizes is no size: there the factors get an axis that counts the products.
+  const isSized = [x, y].some(({ src }) => src.some((s, i) => graph.sizedAmong(s.shape, [axes[i]!])));
+  const [a, b] = [x, y].map((each) => (isSized ? graph.size!.counted(graph, each, y.attr) : each)) as [
+    Product,
+    Product,
+  ];
+  if (JSON.stringify(a.attr) !== JSON.stringify(b.attr)) return null;
+  const along = isSized ? [0, 0] : axes;
+  const same = (s: PlanNode, t: PlanNode, axis: number): boolean =>
+    s.dtype === t.dtype && s.shape.every((n, i) => i === axis || n === t.shape[i]);
+  if (!a.src.every((s, i) => same(s, b.src[i]!, along[i]!))) return null;
+  if (y.src.reduce((n, s) => n + typicalOf(graph.size, s.size), 0) > worthCopying(typicalOf(graph.size, y.size)))
+    return null;
+  const src = a.src.map((s, i) => {
+    const axis = along[i]!;
+    const parts = [s, b.src[i]!].flatMap((t) => (isPlanOp(t, 'concat') && t.attr.axis === axis ? t.src : [t]));
+    const shape = s.shape.map((n, k) => (k === axis ? n + b.src[i]!.shape[k]! : n));
+    return graph.make('concat', { axis }, parts, shape, s.dtype);
+  });
+  return graph.make('dotGeneral', a.attr, src, x.shape, x.dtype);
+}
+
+/** More phases than this make too many kernels. */
+const mostPhases = 16;
+
+/**
+ * The same convolution without dilation of its input along some axes, that is without zeros between its elements. Null if it is better left whole.
+ *
+ * Transposed convolutions, and gradients with respect to the input of a strided convolution, are of this kind. At any output only one kernel element in
+ * `hole` (the dilation) meets an element of the input. Which ones depends on the output's position modulo `hole`. So the outputs with one remainder (a
+ * phase) are a convolution of the input with every n-th element of the kernel. The other products are with zeros: three of four for strides of two in
+ * two dimensions. Each phase is a convolution of its own, or all are features of one where the engine brings that along (phases-as-features.ts).
+ */
+export function splitDilated(
+  graph: PlanGraph,
+  attr: ConvAttr,
+  [lhs, rhs]: readonly [PlanNode, PlanNode],
+  shape: Shape,
+  dtype: DType,
+  axes: readonly number[],
+): PlanNode | null {
+  // A phase that meets no element of the kernel is zeros.
+  const kernels = axes.reduce((n, i) => n * Math.min(attr.lhsDilation[i]!, rhs.shape[i + 2]!), 1);
+  const isMany = kernels > mostPhases;
+  const together = graph.phases?.(graph, attr, [lhs, rhs], shape, dtype, axes, isMany) ?? null;
+  if (isMany || together !== null) return together;
+  /** The convolution of each phase along the first axis, itself split along the others; their outputs interleaved. */
+  const phasesOf = (attr: ConvAttr, rhs: PlanNode, shape: Shape, [i, ...others]: readonly number[]): PlanNode => {
+    if (i === undefined)
+      return graph.make('conv', attr, [lhs, inMemory(graph, rhs, sizeOf(shape) / shape[1]!)], shape, dtype);
+    const hole = attr.lhsDilation[i]!;
+    const axis = i + 2;
+    const at = (list: Shape, value: number): number[] => list.map((n, k) => (k === axis ? value : n));
+    const count = Math.ceil(shape[axis]! / hole);
+    const partShape = at(shape, count);
+    const none = shape.map(() => 0);
+    const ones = shape.map(() => 1);
+    const phaseShape = [...partShape.slice(0, axis + 1), 1, ...partShape.slice(axis + 1)];
+    const parts = Array.from({ length: hole }, (_, phase) => {
+      const cut = phaseOf(attr, i, phase, lhs.shape[axis]!, rhs.shape[axis]!, count);
+      if (cut === null) return graph.constant(0, phaseShape, dtype);
+      const length = at(rhs.shape, cut.taps);
+      const taken = { start: at(none, cut.first), length, step: at(ones, cut.step) };
+      const kernel = graph.make('slice', taken, [rhs], length, rhs.dtype);
+      return graph.reshape(phasesOf(cut.attr, kernel, partShape, others), phaseShape);
+    });
+    const together = phaseShape.map((n, k) => (k === axis + 1 ? hole : n));
+    const side = graph.make('concat', { axis: axis + 1 }, parts, together, dtype);
+    const whole = graph.reshape(side, at(shape, count * hole));
+    return graph.make('slice', { start: none, length: shape, step: ones }, [whole], shape, dtype);
+  };
+  return phasesOf(attr, rhs, shape, axes);
+}
+
+/** Results for which each element of the kernel is needed, from which on its elements are copied to lie side by side. */
+const worthPlacing = 512;
+
+/**
+ * The elements of a kernel that a phase uses, side by side in memory. In the kernel they lie apart, so that each read brings others that the phase does not
+ * need, and all groups of results read them. `results`: of each feature.
+ */
+export function inMemory(graph: PlanGraph, kernel: PlanNode, results: number): PlanNode {
+  if (results < worthPlacing || (kernel.op !== 'slice' && kernel.op !== 'reshape')) return kernel;
+  const copy = graph.exactly('contiguous', null, [kernel], kernel.shape, kernel.dtype);
+  copy.forced = true;
+  return copy;
+}
+
+/** The kernel elements that one phase uses along an axis, and their convolution; null where it uses none. */
+interface Cut {
+  readonly first: number;
+  readonly step: number;
+  readonly taps: number;
+  readonly attr: ConvAttr;
+}
+
+function phaseOf(attr: ConvAttr, i: number, phase: number, n: number, taps: number, count: number): Cut | null {
+  const hole = attr.lhsDilation[i]!;
+  const dilation = attr.rhsDilation[i]!;
+  const low = attr.padLow[i]!;
+  // Position `phase + first * dilation - low` of the dilated input holds an element; `step` kernel elements later comes the next.
+  const meets = (k: number): boolean => (phase + k * dilation - low) % hole === 0;
+  let first = 0;
+  while (first < taps && !meets(first)) first++;
+  if (first >= taps) return null;
+  let step = 1;
+  while ((step * dilation) % hole !== 0) step++;
+  const phaseTaps = Math.ceil((taps - first) / step);
+  const next = (step * dilation) / hole;
+  const padLow = -(phase + first * dilation - low) / hole + 0;
+  const padHigh = count + dilated(phaseTaps, next) - 1 - n - padLow;
+  const set = (list: readonly number[], value: number): number[] => list.map((x, k) => (k === i ? value : x));
+  return {
+    first,
+    step,
+    taps: phaseTaps,
+    attr: {
+      ...attr,
+      lhsDilation: set(attr.lhsDilation, 1),
+      rhsDilation: set(attr.rhsDilation, next),
+      padLow: set(attr.padLow, padLow),
+      padHigh: set(attr.padHigh, padHigh),
+    },
+  };
 }
