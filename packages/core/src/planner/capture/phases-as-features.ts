@@ -1,5 +1,5 @@
 /**
- * Convolutions of a dilated input (split-dilated.ts) as one convolution whose features are those of all phases.
+ * Convolutions of a dilated input (rare/forms.ts) as one convolution whose features are those of all phases.
  *
  * That is possible where all phases use equally many elements of the kernel. They meet all elements at the same place, so results may begin and end with
  * parts of a phase, which are computed for nothing. The gradient by the input of 16 x 16 patches has 256 phases, too many for kernels of their own. Pages
