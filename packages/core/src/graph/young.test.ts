@@ -19,8 +19,8 @@ function collectYoung(): void {
   for (let i = 0; i < 3; i++) collect({ type: 'minor' });
 }
 
-/** Bytes by which the old generation grows for each step. */
-async function grown(step: () => void, steps = 1000): Promise<number> {
+/** Bytes by which the old generation grows for each step: the least of three measurements, because what ran before in this process may be in others. */
+async function grown(step: () => void, steps = 1500): Promise<number> {
   const some = async (count: number): Promise<void> => {
     for (let i = 0; i < count; i++) {
       step();
@@ -31,11 +31,15 @@ async function grown(step: () => void, steps = 1000): Promise<number> {
     }
     collectYoung();
   };
-  await some(200);
-  collect();
-  const before = oldBytes();
-  await some(steps);
-  return (oldBytes() - before) / steps;
+  let least = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < 3; round++) {
+    await some(200);
+    collect();
+    const before = oldBytes();
+    await some(steps);
+    least = Math.min(least, (oldBytes() - before) / steps);
+  }
+  return least;
 }
 
 it('of tensors that are assigned', async () => {
@@ -44,6 +48,6 @@ it('of tensors that are assigned', async () => {
   const step = (): void => {
     scope(() => w.assign(mul(w, x).add(1)));
   };
-  // Code and feedback of the engine of JavaScript are 80 to 210 of these; steps that kept later ones alive left 550.
-  expect(await grown(step)).toBeLessThan(300);
+  // 45, of which most are code and feedback of V8; steps that kept later ones alive left 310 to 480.
+  expect(await grown(step)).toBeLessThan(150);
 });
