@@ -376,8 +376,9 @@ function hypotOf(p: Tensor, q: Tensor): Tensor {
   const y = abs(q);
   const large = maximum(x, y);
   const far = logicalOr(isInf(x), isInf(y));
-  // Scale by the larger side, but not by 0 or infinity. The scale cancels, so it carries no gradient.
-  const node = nodeOf(where(logicalOr(equal(large, 0), far), 1, large));
+  // Scale by the larger side, but not by infinity, and not by so little that a part of it is below the normal numbers: slopes on the way are
+  // such parts. The scale cancels, so it carries no gradient.
+  const node = nodeOf(where(far, 1, maximum(large, p.dtype === 'float64' ? 2 ** -960 : 2 ** -110)));
   const scale = wrap(makeNode('stopGradient', [node], null));
   // Squares need no magnitudes, whose slope at 0 would cut off second derivatives.
   const u = div(where(far, 0, p), scale);
