@@ -358,7 +358,7 @@ function largest(rows: Node, real: Node, axis: number): Node {
       rows.shape.filter((_, i) => i !== axis),
     );
   const masked = p.where(trailing(real, 1), rows, p.like(rows, Number.NEGATIVE_INFINITY));
-  // A row that does not count may be the first of equals where those that count are -infinity, but then it stands before the first of these.
+  // A row that does not count may be the first of equals where those that count are -infinity. But then it stands before the first of these.
   const top = largestAmong(masked, [axis], [real], (x, counts) =>
     p.binary(
       'maximum',
