@@ -44,7 +44,7 @@ const whole = {
     ...['wrong-arguments', 'optim/failed-steps'].map((name) => `packages/nn/src/${name}.test.ts`),
   ],
   'of engines': [
-    ...['bitwise', 'values', 'fuzz', 'arm64'].map((name) => `${native}/${name}.test.ts`),
+    ...['bitwise', 'values', 'fuzz', 'arm64', 'arm64-node'].map((name) => `${native}/${name}.test.ts`),
     ...['drivers', 'cudnn'].map((name) => `${cuda}/${name}.test.ts`),
     'packages/backend-webgpu/src/tuning.test.ts',
   ],

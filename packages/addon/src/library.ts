@@ -1,6 +1,6 @@
 /**
- * Third-party libraries for products of matrices and convolutions: each is opened if it is installed, used where it was measured faster than the engine's
- * own kernels (tuning/ of core), and left alone from the moment it fails.
+ * Third-party libraries for products of matrices and convolutions: each is opened if it is installed, and used where it was measured faster than
+ * the engine's own kernels (tuning/ of core). It is left alone from the moment it fails.
  */
 import { type LibraryPrograms, libraryPrograms, type ProductLibrary } from '@polygrad/core/engine';
 import type { Count, Product } from '@polygrad/core/kernel';

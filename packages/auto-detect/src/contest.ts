@@ -162,8 +162,8 @@ function scoreOf({ score }: Row, ratio: number): number {
 }
 
 /**
- * Measures what may be taken against the CPU engine (or the first, where that one is not among them), and the two fastest processors against each
- * other. Gives scores, and what is told of each.
+ * Measures what may be taken against the CPU engine, or the first where that one is not among them. The two fastest processors are measured against
+ * each other. Gives scores, and what is told of each.
  */
 export async function judgeRows(
   yardstick: Row,

@@ -67,8 +67,8 @@ function memoryText(bytes: number | null): string {
 }
 
 /**
- * The report as a table: a line for each backend, the chosen one marked by a star, with its device, memory, dtypes, score, and why it was chosen or
- * was not. Behind it stands what to install to get more. Node's console shows a report of `autoDetectAndConfigureGpu` so.
+ * The report as a table: a line for each backend, the chosen one marked by a star. It has device, memory, dtypes and score, and why the backend was
+ * chosen or was not. Behind it stands what to install to get more. Node's console shows a report of `autoDetectAndConfigureGpu` so.
  *
  * @example
  * ```ts

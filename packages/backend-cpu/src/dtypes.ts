@@ -1,6 +1,6 @@
 /**
- * Entry point @polygrad/backend-cpu/dtypes: importing it has the code of all dtypes from the start, also in pages, which else load that of
- * small dtypes and 64-bit integers when they first use one.
+ * Entry point @polygrad/backend-cpu/dtypes: importing it has the code of all dtypes from the start, also in pages. These else load that of
+ * small dtypes and 64-bit integers with the first use.
  */
 import { bringDtypes } from '#dtypes';
 import { code } from './dtypes/code.ts';

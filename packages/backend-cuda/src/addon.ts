@@ -52,7 +52,7 @@ export interface Driver extends EngineDriver {
   prepareProduct(cells: Uint8Array, count: number): Promise<void>;
   /**
    * Graphs made, batches launched as one, kernels of them told of something new; and why none is used: 0 nothing, -1 not wanted, -2 the driver
-   * has none, else the code of the error after which they were left alone.
+   * has none. Else it is the code of the error after which they were left alone.
    */
   graphFacts(): Float64Array;
   /** Bytes that are free on the device, all of it, and what the engine's pool holds. */

@@ -18,8 +18,8 @@ export function processorFacts(isa: MachineTarget['isa'], vectorBytes: 16 | 32 |
 }
 
 /**
- * From documents, not from measurements. Arm's Software Optimization Guides of Neoverse N1 and V1 (two and four pipes for FMLA, latency 4, forwarded
- * in 2 to the addend of the next), 32 vector registers, a second-level cache of 1 MiB and 8 ways; Apple silicon and Neoverse V have four pipes and
+ * From documents, not from measurements. Arm's Software Optimization Guides of Neoverse N1 and V1: two and four pipes for FMLA, latency 4, forwarded
+ * in 2 to the addend of the next; 32 vector registers, a second-level cache of 1 MiB and 8 ways; Apple silicon and Neoverse V have four pipes and
  * more cache. A Raspberry Pi 5 (Cortex-A76) is as N1, with 512 KiB. So two pipes at about 2.4 GHz: 2 x 4 x 2 operations a cycle.
  */
 const arm64Facts: ProcessorFacts = { registers: 32, sums: 12, flopsPerNs: 38, cacheBytes: 2 ** 19, cacheWays: 8 };

@@ -1,6 +1,6 @@
 /**
- * Which cases of operations are run where not all are: those that visit every pair of an operation and a check in a dtype, and every instance,
- * by its values, through a view, and by a derivative (idea: pairwise testing).
+ * Which cases of operations are run where not all are: those that visit every pair of an operation and a check in a dtype. They visit every instance
+ * too: by its values, through a view, and by a derivative (idea: pairwise testing).
  *
  * A third of all cases does that. One of every third case visits 59 % of the pairs.
  */

@@ -97,7 +97,10 @@ export class Addresses {
     };
   }
 
-  /** The address of an element of group memory that all threads of a warp give, with what `spread` computes for each of them, once, under `key`. */
+  /**
+   * The address of an element of group memory that all threads of a warp give. It comes with what `spread` computes for each of them, once, under
+   * `key`.
+   */
   spread(mem: KNodeOf<'SHARED'>, index: KNode, key: string, spread: () => string): (behind: number) => string {
     const bytes = bytesOf(mem.dtype);
     const { root, offset } = splitIndex(mem, index);

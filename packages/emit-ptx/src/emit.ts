@@ -387,8 +387,8 @@ const mostParameters = 4096;
 const gridLimit = 65535;
 
 /**
- * Threads that a multiprocessor is to hold of a program with many sums, by the registers of four bytes that it declares: 128, 170 or 256 registers
- * for each. With fewer NVIDIA's assembler spills some.
+ * Threads that a multiprocessor is to hold of a program with many sums, by the registers of four bytes that it declares. These are 128, 170 or 256
+ * registers for each. With fewer NVIDIA's assembler spills some.
  */
 const threadsTogether: readonly (readonly [declared: number, threads: number])[] = [
   [66, 512],

@@ -1,7 +1,7 @@
 /**
  * The graph of a Value as a drawing: text for Graphviz (DOT), and SVG.
  *
- * The layout is the simplest layered one: a Value stands one column right of its parents, and columns are ordered by where the parents stand (the
+ * The layout is the simplest layered one: a Value stands one column right of its parents. Columns are ordered by where the parents stand (the
  * barycenter method of Sugiyama, Tagawa and Toda, 1981).
  */
 import type { Value } from './value.ts';

@@ -92,7 +92,7 @@ const unnamed: ReadonlySet<string> = new Set(['checkWeak', 'floatFor', 'promoteT
 
 /**
  * What is wrong with the way in which a call of a function was refused; null if nothing is. Right is an error of the library, in the name of the
- * function and of moderate length, and tells of the call, not of the engine's own trouble.
+ * function and of moderate length. It tells of the call, not of the engine's own trouble.
  *
  * @example
  * refusalComplaint('add', new ShapeError('add', 'shapes differ: [2] and [3]; make them fit')); // null

@@ -1,7 +1,7 @@
 /**
  * Addresses: from a memory object and an index to a base value and a constant offset for the instruction's immediate.
  *
- * The index is taken apart into terms; terms are added to the pointer outer loops first, so each partial sum is computed in
+ * The index is taken apart into terms; terms are added to the pointer outer loops first. So each partial sum is computed in
  * the outermost loop possible and shared by all accesses that agree so far. A loop counter times a power of two is shifted
  * (one shift shared by all pointers of the loop); with other factors a pointer of its own runs along. Measured on x64 with
  * V8 11.3: for several streams `base + (i << k)` beats a running pointer per stream, because V8 extends every running

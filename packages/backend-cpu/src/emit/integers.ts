@@ -49,8 +49,8 @@ export function divideScalar(ctx: Context, op: 'IDIV' | 'IREM', reg: Reg, a: Val
 const toLowBits = 6755399441055744;
 
 /**
- * Vector IDIV or IREM through doubles: a quotient of 32-bit integers rounded to 53 bits truncates to the exact integer quotient,
- * because a quotient that is no integer is at least 2^-32 (relative) away from the next one.
+ * Vector IDIV or IREM through doubles: a quotient of 32-bit integers rounded to 53 bits truncates to the exact integer quotient.
+ * For a quotient that is no integer is at least 2^-32 (relative) away from the next one.
  */
 export function divideVector(ctx: Context, op: 'IDIV' | 'IREM', kind: 'i32' | 'u32', a: Val, b: Val): Val {
   const convert = kind === 'i32' ? S.f64ConvertLowI32S : S.f64ConvertLowI32U;

@@ -1,7 +1,7 @@
 /**
  * Scalar WHERE, MAX and MIN without branches.
  *
- * V8 turns `select` on x64 into a jump, which costs 15 to 20 cycles whenever data decide it (the scalar rest of a maximum with
+ * V8 turns `select` on x64 into a jump. It costs 15 to 20 cycles whenever data decide it (the scalar rest of a maximum with
  * positions, say). Vectors select with a blend, so scalar selections on floats, and those decided by floats, are done in
  * vectors whose lanes are all equal; a value once there stays there for further selections.
  */
@@ -36,7 +36,7 @@ export function selectScalar(ctx: Context, n: KNode): Lowered | null {
 
 /**
  * Scalar MAX and MIN of floats likewise: V8 compares and jumps for them. Running maxima (one operand is a register of the
- * program) stay scalars, because their jump is predicted well and the next iteration waits for the result.
+ * program) stay scalars: their jump is predicted well and the next iteration waits for the result.
  */
 export function extremumScalar(ctx: Context, n: KNode, vector: (args: Val[]) => Val): Lowered | null {
   const reg = regOf(n.dtype);

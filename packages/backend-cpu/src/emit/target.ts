@@ -21,7 +21,7 @@ export interface EmitTarget {
   readonly sharedBytes: number;
   /**
    * The first `lowBytes` bytes of memory are zero and never written, and nothing a kernel touches lies there: loads whose
-   * gate is false read them, and constant parts of indices below it may be added to an address after it was cut to its width.
+   * gate is false read them. Constant parts of indices below it may be added to an address after it was cut to its width.
    */
   readonly lowBytes: number;
   /** Byte offset of the scalars in the args block. */

@@ -2,7 +2,7 @@
  * Commands as WebGPU wants them: one encoder and as few passes as possible for a whole batch.
  *
  * Dispatches of one pass see each other's results, so a pass ends only where a copy or a clearing must come between. The
- * batch goes out in several submissions only if its numbers do not fit the uniform ring, or if it would run so long that
+ * batch goes out in several submissions only if its numbers do not fit the uniform ring, or if it would run too long. Then
  * the system might take the device for hung.
  */
 import type { Command } from '@polygrad/core/engine';

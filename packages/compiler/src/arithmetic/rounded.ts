@@ -2,7 +2,7 @@
  * Where values must be ROUNDED for engines whose compilers regroup float arithmetic as if it were exact (`caps.keepRounding`).
  *
  * Such compilers (Mesa's and SPIRV-Tools' among them) cancel (x + 1) - 1 and merge constants of sums and of products. They replace x - x by 0 and
- * a b + a c by a (b + c), and drop the rounding of a float that is cast to 16 bits and back. None of their rules looks through a ROUNDED value.
+ * a b + a c by a (b + c). They drop the rounding of a float that is cast to 16 bits and back. None of their rules looks through a ROUNDED value.
  * So one goes between every two operations that such a rule could join. A REDUCE may combine its values in any order.
  */
 import { type DType, isFloat } from '../shape/dtype.ts';

@@ -84,7 +84,7 @@ export interface Axis {
 
 /**
  * The axes of a factor, outermost in memory first where that can be seen. An axis with several members always has one of
- * step 1 or -1, so that every position is a value of the factor with that range alone (`representative`).
+ * step 1 or -1. So every position is a value of the factor with that range alone (`representative`).
  */
 function domainOf(value: KNode, free: FreeRanges): Axis[] {
   const forms = indexForms([value]);

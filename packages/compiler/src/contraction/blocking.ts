@@ -35,7 +35,7 @@ function even(extent: number, parts: number): number {
   return Math.ceil(extent / Math.min(extent, Math.max(1, parts)));
 }
 
-/** A chunk size for about that many parts: 33 iterations in 32 parts become 33 parts of one, not 17 of two in which the last is short. */
+/** A chunk size for about that many parts: 33 iterations in 32 parts become 33 parts of one. They do not become 17 of two, the last of them short. */
 function about(extent: number, parts: number): number {
   return Math.max(1, Math.round(extent / Math.max(1, parts)));
 }
@@ -149,8 +149,8 @@ export interface SplitFacts {
 }
 
 /**
- * Splits the sum (split K) where there are too few tiles for several threads, or where there are few results and every tile
- * would stream through more than the caches hold. It cuts the loop with the largest steps in memory, so a part reads one part of memory.
+ * Splits the sum (split K) where there are too few tiles for several threads. So it does where there are few results and every
+ * tile would stream through more than the caches hold. It cuts the loop with the largest steps in memory, so a part reads one part of memory.
  */
 export function planSplit(
   e: Exprs,

@@ -1,5 +1,5 @@
 /**
- * Leaves products with padding out of a sum, where a factor's gate bounds a loop of the sum in terms of the loops around the tiles.
+ * Leaves products with padding out of a sum. It does where a factor's gate bounds a loop of the sum in terms of the loops around the tiles.
  *
  * A convolution of 3 x 3 over 4 x 4 positions multiplies 31 % of its weights with zeros, one over 8 x 8 positions 16 %. Products
  * with zero change no bit of a sum that began with zero, unless the other factor is infinite or NaN. Those would make NaN with a

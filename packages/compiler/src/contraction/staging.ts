@@ -2,8 +2,8 @@
  * Copies of a factor in the layout that tiles read best, made by a separate dispatch.
  *
  * Panels: for every tile the elements of one step of the sum are adjacent. Domain copies: the factor over its domain
- * (access.ts), padding included, so that no gate remains and unit strides stay unit strides. If an axis ends at a size given at
- * dispatch, the copy has room for the greatest size and is filled up to the given one: nothing beyond is read, here or from the copy.
+ * (access.ts), padding included, so that no gate remains and unit strides stay unit strides. Where an axis ends at a size given
+ * at dispatch, the copy has room for the greatest size. It is filled up to the given one: nothing beyond is read, here or from the copy.
  */
 import { type Axis, type LinearAccess, representative, type Walk } from './access.ts';
 import type { Assembly } from './assembly.ts';
@@ -104,7 +104,7 @@ export function stageDomain(
 /**
  * Copies a factor into panels along its range `along`, which has an axis of its own: for each position of `outside` and each tile, the
  * tile's elements for every position of `inside`. Elements past the end repeat the last one. `axes`: all in the order of the factor's memory, in
- * which it is read, so that the lines of a kernel's window are fetched once and not for every element of it.
+ * which it is read. So the lines of a kernel's window are fetched once and not for every element of it.
  */
 export function stagePanels(
   assembly: Assembly,

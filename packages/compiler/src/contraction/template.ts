@@ -1,5 +1,5 @@
 /**
- * What lowers contractions, in types: the function that a kind of target has for it, the measured choices it is given, and the library of the
+ * What lowers contractions, in types: the function that a kind of target has for it, the measured choices it is given. Also the library of the
  * device (BLAS) that may compute products in place of kernels.
  */
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';

@@ -2,10 +2,10 @@
  * Loop nests of register tiles: the stores of a contraction's kernel, with every range split, ordered and given its kind.
  *
  * A nest covers one segment of rows times one segment of columns. Its sum reads both factors through layouts; its
- * epilogue is the kernel's stores with the sum put in. A tile that overlaps its predecessor stores only new elements, or
- * whole vectors, if one group computes both, no store reads the results there, and partial vectors are slow. A
- * tile that reaches past the end goes through group memory and finishes one element at a time, so that nothing outside the
- * tensors is touched.
+ * epilogue is the kernel's stores with the sum put in. A tile that overlaps its predecessor stores only new elements. It
+ * stores whole vectors if one group computes both, no store reads the results there, and partial vectors are slow. A
+ * tile that reaches past the end goes through group memory and finishes one element at a time. So nothing outside the tensors
+ * is touched.
  */
 import { leastVector } from '../codegen/costs/cpu.ts';
 import { inChunks, storesWhere } from '../codegen/loops/transforms.ts';
@@ -165,7 +165,10 @@ class Nest {
     return this.#epilogue({ ...position, row: i, column }, value, [...loops, ...ranges, j], 0);
   }
 
-  /** The kernel's stores at a position, with the sum put in, for columns of the tile from `from` on, and rows that no earlier tile stores. */
+  /**
+   * The kernel's stores at a position, with the sum put in. They are for columns of the tile from `from` on, and rows that no earlier tile
+   * stores.
+   */
   #epilogue(position: TilePosition, sum: KNode, ranges: readonly Range[], from: number): LoopStore[] {
     const e = this.#e;
     const { rows, columns } = this.#spec;

@@ -1,9 +1,9 @@
 /**
  * How an extent is cut into register tiles: whole tiles first, then a narrower or overlapping tile for the remainder.
  *
- * A tile that overlaps its predecessor computes some elements twice (to the same bits) and stores only the new ones, so no
- * code for single elements is needed. On V8 (x64, 15 vector registers, the loads of a loop body come first) 4 rows x 2 vectors
- * is the largest tile that does not spill.
+ * A tile that overlaps its predecessor computes some elements twice (to the same bits) and stores only the new ones. So no
+ * code for single elements is needed. V8 on x64 has 15 vector registers, and the loads of a loop body come first. There 4 rows
+ * x 2 vectors is the largest tile that does not spill.
  */
 import type { ProductCosts } from '../codegen/costs/cpu.ts';
 import type { Exprs } from '../ir/expr.ts';

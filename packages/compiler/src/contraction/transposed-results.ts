@@ -2,8 +2,8 @@
  * Contractions on processors with known facts (`ProcessorFacts`), whose results go through memory if they are not contiguous along
  * the columns. Only such engines load this; pages do not.
  *
- * Tiles store vectors along one loop of the results, their columns. If results are not contiguous along it, as in the gradient of a
- * convolution's kernel, every element is a separate access, in every tensor of the epilogue. So sums are first stored with columns
+ * Tiles store vectors along one loop of the results, their columns. Results may not be contiguous along it, as in the gradient of a
+ * convolution's kernel. Then every element is a separate access, in every tensor of the epilogue. So sums are first stored with columns
  * contiguous. A second dispatch transposes them in group memory and runs the epilogue in the order of the results.
  */
 import { leastColumnsTransposed, longestRun, longestTranspose, productCosts } from '../codegen/costs/cpu.ts';

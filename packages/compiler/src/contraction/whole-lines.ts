@@ -1,6 +1,6 @@
 /**
- * Tiles that take whole lines of an image, with vectors that reach past the end where the length of a line is no multiple of a
- * vector. Only engines with known processor facts load this; pages do not.
+ * Tiles that take whole lines of an image. Vectors reach past the end where the length of a line is no multiple of a vector. Only engines with
+ * known processor facts load this; pages do not.
  *
  * The columns' factor is copied over its domain, with room behind the end. A tile takes several lines, so that elements of the rows'
  * factor are loaded once for all of them. Sums go to group memory; from there the existing elements are stored by fitting vectors.

@@ -223,7 +223,7 @@ function bitsOf(x: number): bigint {
 
 /**
  * Fused multiply-add of float32 values. The product of two float32 is exact in float64; the sum is rounded to odd
- * there, after which rounding to float32 is right (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums",
+ * there. Rounding to float32 is right after that (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums",
  * IEEE Trans. Computers 57(4), 2008).
  */
 export function fma32(a: number, b: number, c: number): number {
@@ -291,8 +291,8 @@ function roundToDouble(value: bigint, exponent: number): number {
 /**
  * Error function in float64, for the reference interpreter.
  *
- * Kummer's series erf(x) = 2x/sqrt(pi) exp(-x^2) sum (2x^2)^n / (1*3*...*(2n+1)) below 3 (all terms positive, so no
- * cancellation), the continued fraction of erfc above (Abramowitz and Stegun 7.1.6 and 7.1.14).
+ * Kummer's series erf(x) = 2x/sqrt(pi) exp(-x^2) sum (2x^2)^n / (1*3*...*(2n+1)) below 3, where all terms are positive,
+ * so nothing cancels. Above, the continued fraction of erfc (Abramowitz and Stegun 7.1.6 and 7.1.14).
  */
 export function erf(x: number): number {
   if (Number.isNaN(x) || x === 0) return x;

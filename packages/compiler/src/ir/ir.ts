@@ -53,7 +53,7 @@ export interface KArgs {
   CONST: { readonly value: number | bigint };
   /**
    * Index of the running group or of the thread in the group (int32). Of subgroups, axis 0: number of the thread's subgroup in the group,
-   * how many subgroups the group has, 1 in one thread of every subgroup and 0 in the others. Only where `caps.subgroups` says so.
+   * how many subgroups the group has; 1 in one thread of every subgroup and 0 in the others. Only where `caps.subgroups` says so.
    * `nest` has no meaning when a program runs: equal indices are different nodes where nests know different things of them.
    */
   SPECIAL: { readonly kind: SpecialKind; readonly axis: 0 | 1 | 2; readonly nest?: number };

@@ -1,9 +1,9 @@
 /**
  * Long sides of WHERE that most data never take: computed only where a lane needs them.
  *
- * Functions are exact for every argument, and what the largest ones need (a remainder of numbers a hundred binary digits apart, say)
- * may be many times the work of the others. Decompositions choose between both by WHERE; here the long side is put into an IF that asks
- * whether any lane takes it. What a lane gets does not depend on the others.
+ * Functions are exact for every argument. What the largest ones need (a remainder of numbers a hundred binary digits apart, say) may be many times
+ * the work of the others. Decompositions choose between both by WHERE; here the long side is put into an IF that asks whether any lane takes it.
+ * What a lane gets does not depend on the others.
  */
 import type { KNode, Program } from './ir.ts';
 import { blocksOf, type Uses } from './uses.ts';

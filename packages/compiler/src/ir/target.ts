@@ -40,7 +40,7 @@ export interface TargetCaps {
   /** Bytes of one hardware vector the emitter handles (16 for SIMD128), or the element size for scalar engines. */
   readonly vectorBytes: number;
   /**
-   * The bytes of vectors that suit loops along which so many elements of so many bytes lie in a row, where narrower vectors than
+   * The bytes of vectors that suit loops along which so many elements of so many bytes lie in a row. They count where narrower vectors than
    * `vectorBytes` are as good but for their lanes. `reduced`: they are reduced, so that the end of a last vector cannot be moved back.
    */
   readonly fittingBytes?: (run: number, bytes: number, reduced?: boolean) => number;

@@ -2,9 +2,9 @@
  * Vectors gathered from neighbouring elements: few wide loads and a shuffle instead of one load per lane.
  *
  * Strided reads (pooling, strided convolutions, repeated elements) arrive as VEC of scalar LOADs whose addresses differ by
- * constants. All such loads of one block from one place form runs; everything between the ends of a run may be read,
- * so a run is covered by windows of four elements, and each VEC takes its lanes from at most three of them. Where a block reads
- * as many columns of a matrix as a vector has lanes, each VEC is a column of the square that those rows are: loaded row by row and
+ * constants. All such loads of one block from one place form runs; everything between the ends of a run may be read.
+ * So a run is covered by windows of four elements, and each VEC takes its lanes from at most three of them. A block may read as
+ * many columns of a matrix as a vector has lanes. Then each VEC is a column of the square that those rows are: loaded row by row and
  * transposed once for all of them.
  */
 import { type DType, dtypeInfo } from '../shape/dtype.ts';

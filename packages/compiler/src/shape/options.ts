@@ -160,7 +160,7 @@ const byNames = new Map<string, Readonly<Record<string, OptionRule>>>();
 
 /**
  * checkFields for names alone, such as `'axis keepDims? p#'`: a mark asks for a boolean (?), a number (#), a function (!), a dtype (%) or a
- * tensor (@, null is none), and what has no mark is checked by whoever reads it. Much shorter than a table where there are many operations. The type
+ * tensor (@, null is none). What has no mark is checked by whoever reads it. Much shorter than a table where there are many operations. The type
  * checker refuses names that are not those of the options' type.
  *
  * @example

@@ -16,7 +16,7 @@ export interface View {
 
 /**
  * The same number, as engines of JavaScript keep small integers. What was reckoned with fractions, or by powers, they keep as a double though it is
- * whole, and a list with one such number makes all of its numbers doubles: each that is read is a new object.
+ * whole. A list with one such number makes all of its numbers doubles: each that is read is a new object.
  */
 export function whole(n: number): number {
   const small = n | 0;

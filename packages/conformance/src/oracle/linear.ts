@@ -8,17 +8,18 @@ export function matmul(a: NDArray, b: NDArray): NDArray {
   const batch = broadcastShapes(a2.shape.slice(0, -2), b2.shape.slice(0, -2));
   const [m, k] = a2.shape.slice(-2) as [number, number];
   const n = b2.shape[b2.shape.length - 1]!;
-  const pick = (x: NDArray, outer: number[], i: number, j: number): number => {
+  /** Where the matrix of a place in the batch begins. */
+  const begin = (x: NDArray, outer: readonly number[]): number => {
     const lead = x.shape.slice(0, -2);
     const index = lead.map((size, axis) => (size === 1 ? 0 : outer[outer.length - lead.length + axis]!));
-    return at(x, [...index, i, j]);
+    return ravel([...index, 0, 0], x.shape);
   };
   const full = build([...batch, m, n], (index) => {
     const outer = index.slice(0, -2);
+    const row = begin(a2, outer) + index[index.length - 2]! * k;
+    const column = begin(b2, outer) + index[index.length - 1]!;
     let sum = 0;
-    for (let q = 0; q < k; q++) {
-      sum += pick(a2, outer, index[index.length - 2]!, q) * pick(b2, outer, q, index[index.length - 1]!);
-    }
+    for (let q = 0; q < k; q++) sum += a2.data[row + q]! * b2.data[column + q * n]!;
     return sum;
   });
   let shape = [...full.shape];

@@ -24,10 +24,9 @@ export function seedOf(text: string): number {
 
 /** Values drawn by `draw`, rounded to float32 so that float32 and float64 runs see the same numbers. */
 export function sample(random: Random, shape: readonly number[], draw: (r: Random) => number): NDArray {
-  return nd(
-    shape,
-    Array.from({ length: count(shape) }, () => Math.fround(draw(random))),
-  );
+  const data: number[] = [];
+  for (let left = count(shape); left > 0; left--) data.push(Math.fround(draw(random)));
+  return nd(shape, data);
 }
 
 /** Uniform in [low, high). */

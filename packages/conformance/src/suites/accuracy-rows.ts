@@ -99,12 +99,21 @@ const primitives: readonly AccuracyRow[] = [
   pair('fmod', [{ from: -1000, to: 1000 }, wide], [0, 0]),
 ];
 
+/** A function that knows its last value: it is asked several times for one. */
+function remembered(f: (x: number) => number): (x: number) => number {
+  let last: readonly [x: number, value: number] = [Number.NaN, f(Number.NaN)];
+  return (x) => {
+    if (!Object.is(x, last[0])) last = [x, f(x)];
+    return last[1];
+  };
+}
+
 /**
  * A function of the gamma family: its order, if it has one, and its bounds. Below 0, where the units are those of the reflection formula's terms,
  * it is a row of its own.
  */
 function gamma(name: string, order: number | null, bounds: readonly [number, number]): AccuracyRow[] {
-  const f = order === null ? rowNamed(unaryRows, name).f : (x: number) => polygamma(order, x);
+  const f = remembered(order === null ? rowNamed(unaryRows, name).f : (x) => polygamma(order, x));
   // Next to zeros the oracle is not good enough: known values are there. Poles are whole numbers; suites/special.ts has them.
   const known = (x: number): boolean => !Number.isInteger(x) && !(Math.abs(f(x)) < 1e-5 && Math.abs(x) < 3);
   const [above, below] = bounds;
@@ -127,7 +136,7 @@ function gamma(name: string, order: number | null, bounds: readonly [number, num
       ranges: [negative],
       float32: [below, below],
       domain: (...[x = 0]) => x < 0 && x > -500 && known(x),
-      size: (...[x = 0]) => Math.max(1, Math.abs(f(1 - x)), Math.abs(f(x))),
+      size: (...[x = 0]) => Math.max(1, Math.abs(f(x)), Math.abs(f(1 - x))),
     },
   ];
 }

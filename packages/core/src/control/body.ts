@@ -1,6 +1,6 @@
 /**
- * Bodies of loops: what a graph reads from outside, the nodes of a loop and of its results, and whether a step returns the carry that the next one takes:
- * structure, shapes and dtypes as they were given.
+ * Bodies of loops: what a graph reads from outside, and the nodes of a loop and of its results. Also whether a step returns the carry that the next
+ * one takes: structure, shapes and dtypes as they were given.
  */
 import { leavesOf, mapTree } from '../autodiff/walk.ts';
 import { definitionOf } from '../graph/definition.ts';

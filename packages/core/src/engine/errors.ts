@@ -173,7 +173,7 @@ export class DeviceLostError extends PolygradError {
 }
 
 /**
- * A fault of the device itself (an address out of bounds in a kernel, say), after which no engine of this process works on that device; a new
+ * A fault of the device itself: an address out of bounds in a kernel, say. After it no engine of this process works on that device; a new
  * process can. Its values are gone, as with any lost device.
  *
  * @example

@@ -63,7 +63,7 @@ export function rangeOf(node: Node): KnownRange | null {
 
 /**
  * Gives integers of which nothing is known a range of NaN, which is below and above nothing. A compiled function that is recorded with them is told by it what is
- * asked of them, for a later call may give some that are known.
+ * asked of them. For a later call may give some that are known.
  */
 export function watchRange(leaf: Node): void {
   if (isInteger(leaf.dtype) && !ranges.has(leaf)) ranges.set(leaf, [Number.NaN, Number.NaN]);

@@ -161,8 +161,8 @@ export class GraphState {
   /** Throws where a value is read; set while a compiled function runs, recorded or not. */
   refuseRead: (() => void) | null = null;
   /**
-   * Hears of every tensor that is an operand, for checkpoints and for a compiled function that is recorded, and may name a node that stands in for that
-   * of the tensor.
+   * Hears of every tensor that is an operand, for checkpoints and for a compiled function that is recorded. It may name a node that stands in for
+   * that of the tensor.
    */
   operand: ((handle: TrackedHandle) => Node | null) | null = null;
 

@@ -127,7 +127,7 @@ export class TransactionLog {
         handle.assigned = this.#open.some((other) => other !== transaction && other.entries.has(handle));
         if (held) dropUse(before);
       });
-      // Not cleared: V8 links the old contents of a map to the new ones, so what the old generation has of them would keep all that came later.
+      // Not cleared: V8 links the old contents of a map to the new ones. So what the old generation has of them would keep all that came later.
       transaction.entries = new Map();
     }
     if (undoers.length === 0) return;

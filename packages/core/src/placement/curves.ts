@@ -1,7 +1,7 @@
 /**
  * Measures what each family of operations costs on some engines, at sizes from 100 to 10 million.
  *
- * Small work is measured in passes over all sizes, so that a short disturbance, or JavaScript that is not optimised yet, makes no size look
+ * Small work is measured in passes over all sizes. So a short disturbance, or JavaScript that is not optimised yet, makes no size look
  * slow; the minimum counts. Points that contradict their neighbours are measured again. Large work is measured one size after the other, because
  * its data fills the memory.
  */

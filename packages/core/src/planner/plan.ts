@@ -1,6 +1,6 @@
 /**
- * Plans: everything about a flush that depends only on its structure - compiled kernels, and the bindings of their
- * slots - and how a plan is made from a captured graph.
+ * Plans: everything about a flush that depends only on its structure, as compiled kernels and the bindings of their slots.
+ * Also how a plan is made from a captured graph.
  */
 import type { CompiledKernel, DispatchCommand, Groups, IEngine, Planner } from '../engine/engine.ts';
 import { block } from '../engine/pool.ts';

@@ -4,9 +4,9 @@
  * Operands are cast where operations read them (`nodeOf`), by the name of the operation in progress. What the operation made itself is newer
  * than its begin and left alone, so composites compute inside as they always do. Nothing is cached: equal casts are merged by the planner.
  *
- * The table below is the only one of mixed precision. An operation is in it for what it is made of: 'narrow' for those that sum products of two operands,
- * 'float32' for those that sum, normalise or take powers, exponentials and logarithms. All others take operands as they come. A test of conformance
- * (cast-policy.test.ts) compares it with the primitives that operations record, and with docs/mixed-precision.md.
+ * The table below is the only one of mixed precision. An operation is in it for what it is made of: 'narrow' for those that sum products of two
+ * operands; 'float32' for those that sum, normalise or take powers, exponentials and logarithms. All others take operands as they come. A test of
+ * conformance (cast-policy.test.ts) compares it with the primitives that operations record, and with docs/mixed-precision.md.
  */
 import type { Node } from '../graph/node.ts';
 import { cast } from '../graph/primitives.ts';

@@ -1,8 +1,9 @@
 /**
  * compile: a function that is recorded at first and replayed from then on.
  *
- * A call is replayed if two calls before it did the same, at its sizes or at two of one class, and if nothing visible has changed (run-script.ts). All other calls
- * run the function. Now and then a call runs the function although it could be replayed, and is compared with the recording.
+ * A call is replayed if two calls before it did the same, at its sizes or at two of one class. It is not if something visible has changed
+ * (run-script.ts). All other calls run the function. Now and then a call runs the function although it could be replayed, and is compared with the
+ * recording.
  */
 import { getEngine } from '../engine/registry.ts';
 import { graph } from '../graph/state.ts';

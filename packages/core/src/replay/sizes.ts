@@ -106,7 +106,7 @@ const rounding: number = 2 ** -22;
 
 /**
  * Whether a number that is one at the first sizes and another at the second differs as they do. Such numbers are multiples of a size or of the
- * product of all, what is a fixed distance from a size, and the reciprocals of these.
+ * product of all, and what is a fixed distance from a size. Also the reciprocals of these.
  */
 function following(a: Script, b: Script): (was: number, is: number) => boolean {
   const ratios: number[] = [];

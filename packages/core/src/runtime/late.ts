@@ -1,8 +1,8 @@
 /**
  * Loads two modules when a program needs them: multi-engine.ts (work on several engines) and devices.ts (lost devices, time limits).
  *
- * The first is loaded before a second engine is set. If an engine needs the CPU engine beside it, the first is loaded with it
- * where values can be read synchronously, so that they still can; otherwise at first use. The second is loaded before a device is set.
+ * The first is loaded before a second engine is set. An engine may need the CPU engine beside it. Then the first is loaded with
+ * it where values can be read synchronously, so that they still can; otherwise at first use. The second is loaded before a device is set.
  */
 import { DeviceLostError } from '../engine/errors.ts';
 import { poolOf } from '../engine/pool.ts';

@@ -279,7 +279,7 @@ export function stats(engine: IEngine = getEngine()): ScheduleStats {
 
 /**
  * Whether sizes share plans. `automatic`: when a computation recurs with another size, one plan is made for a class of sizes, such
- * as 128 to 255, and a new size of the class is only bound to it. `never`: every size has its own plan. `always`, for tests:
+ * as 128 to 255. A new size of the class is only bound to it. `never`: every size has its own plan. `always`, for tests:
  * even the first flush of a computation is bound to a plan for the class of one of its extents. In bundles for browsers it acts as `automatic`.
  *
  * Both may give different bits, because sums may be taken in another order. A size keeps its plan as long as the plan is kept.

@@ -330,7 +330,7 @@ const executeFound: typeof execute = (plan, captured, state, patient) => {
   }
 };
 
-/** Entries to look for a plan in, how their kernels are read, and who is told of an entry that cannot be used, and is dropped. */
+/** Entries to look for a plan in, and how their kernels are read. Also who is told of an entry that cannot be used, and is dropped. */
 export interface KeptEntries<E extends Entry> {
   readonly entries: E[];
   readonly kernelIn: KernelReader;

@@ -100,7 +100,8 @@ function isMeasured({ engine }: Recorded): boolean {
  * `@polygrad/backend-webgpu/planned` with a profile. A page that brings the file (`usePlanFile`) needs no compiler for them.
  *
  * Run all that the page will compute, with its shapes: initialising, two steps of a training, a prediction. Plans differ by number of threads and by
- * instructions of WebAssembly, on WebGPU by profile, so run it on an engine for each that visitors shall find; kernels that are alike stand in the file once.
+ * instructions of WebAssembly, on WebGPU by profile. So run it on an engine for each that visitors shall find; kernels that are alike stand in the
+ * file once.
  *
  * @throws ArgumentError for wrong options
  * @example

@@ -60,7 +60,10 @@ export const anyLowering: Lowering = {
 
 const byStages = /* @__PURE__ */ stagedContraction(lowerContraction);
 
-/** For engines with groups of threads that compute in every dtype they hold, may have a library, and multiply tiles of matrices where their `caps` list some. */
+/**
+ * For engines with groups of threads that compute in every dtype they hold. They may have a library, and multiply tiles of matrices where their
+ * `caps` list some.
+ */
 export const matrixLowering: Lowering = {
   ...threadLowering,
   beside: sideBySide,

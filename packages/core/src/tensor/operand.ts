@@ -28,7 +28,7 @@ export function weak(value: number | boolean | bigint, dtype: DType, fromUser: b
 }
 
 /**
- * Whether a number is outside the range of an integer dtype: 1 above, -1 below; 0 inside, for NaN, and for anything but numbers
+ * Whether a number is outside the range of an integer dtype: 1 above, -1 below. It is 0 inside, for NaN, and for anything but numbers
  * beside integers.
  */
 export function sideOf(value: TensorLike, dtype: DType): -1 | 0 | 1 {

@@ -1,6 +1,6 @@
 /**
- * The bytes of an arm64 function: prologue and epilogue by the procedure call standard, constants of any size, and memory beyond the offset range
- * of an instruction, by registers 16 and 17.
+ * The bytes of an arm64 function: prologue and epilogue by the procedure call standard, and constants of any size. Also memory beyond the offset
+ * range of an instruction, by registers 16 and 17.
  */
 import {
   type Assigned,

@@ -377,8 +377,8 @@ export class Accesses {
   }
 
   /**
-   * True for large outputs of memory-bound kernels that are not read here and are stored in whole cache lines, at once or by consecutive iterations of the innermost loop. Lines that
-   * are written in distant parts would go to memory in parts.
+   * True for large outputs of memory-bound kernels that are not read here. They are stored in whole cache lines, at once or by consecutive
+   * iterations of the innermost loop. Lines that are written in distant parts would go to memory in parts.
    */
   #isStreamed(n: KNodeOf<'STORE'>, bytes: number): boolean {
     return this.#isLarge(n.src[0], 'write', mostArithmetic) && (bytes >= lineBytes || this.#fillsLines(n));

@@ -11,8 +11,8 @@ export type TensorRole = 'parameter' | 'buffer';
 const roles = new WeakMap<Tensor, TensorRole>();
 
 /**
- * Keeps a tensor and sees to it that its value will be in memory. A constant such as `zeros` has none until it is first assigned to, and the first
- * step of a training would be another plan than all others.
+ * Keeps a tensor and sees to it that its value will be in memory. A constant such as `zeros` has none until it is first assigned to. The first step
+ * of a training would be another plan than all others.
  */
 function own(value: Tensor, role: TensorRole): Tensor {
   checkTensor(role, 'value', value);

@@ -42,7 +42,7 @@ export function lengthOf(source: BatchSource): number | undefined {
   return typeof source.length === 'number' && Number.isFinite(source.length) ? source.length : undefined;
 }
 
-/** As many first rows of a batch of arrays as the last batch of a pass has, if it is smaller, known, and of two rows at least; else null. */
+/** As many first rows of a batch of arrays as the last batch of a pass has. Null unless that is smaller, known, and of two rows at least. */
 export function lastOf({ rows, batchSize }: BatchSource, batch: TrainBatch): TrainBatch | null {
   if (!Number.isInteger(rows) || !Number.isInteger(batchSize)) return null;
   const last = rows! % batchSize!;

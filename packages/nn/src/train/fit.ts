@@ -239,9 +239,9 @@ function checkFit(model: Module, data: BatchSource, options: FitOptions): Closur
 /**
  * Trains a model: for every batch of every epoch, one step of the optimizer along the gradient of the loss.
  *
- * On engines that compile beside the program (WebGPU, OpenCL) the first step is rehearsed with `warmup` of core, so that its kernels are ready when
- * it runs. That calls model and loss once more, and callbacks hear of it by `onCompile`. Data with `rows` and `batchSize` tells
- * whether the last batch is smaller. Then a step of its size is announced by `announce` of core, which calls them once more where plans may depend on it.
+ * On engines that compile beside the program (WebGPU, OpenCL) the first step is rehearsed with `warmup` of core. So its kernels are ready when it
+ * runs. That calls model and loss once more, and callbacks hear of it by `onCompile`. Data with `rows` and `batchSize` tells whether the last batch
+ * is smaller. Then a step of its size is announced by `announce` of core, which calls them once more where plans may depend on it.
  *
  * @param model a module from inputs `x` to predictions; put into training mode for the steps
  * @param data batches with `x` and `y`, as `batches(...)` of `@polygrad/data` gives them; pass `n` is `data.epoch(n)`

@@ -309,7 +309,7 @@ export function tanh(m: FloatMath, x: KNode): KNode {
 //
 // float32: x + x P(x^2) below 1, a polynomial in |x| - 2.36 above, minimax fits by Lawson's reweighted least squares. float64: the Maclaurin series
 // below 1 (Abramowitz and Stegun 7.1.5); above, erfc(z) = t exp(-z^2 + P(t)) with t = 2 / (2 + z), the form of *Numerical Recipes* (3rd
-// edition, 6.2.2), P interpolated at Chebyshev points with 300-bit arithmetic, absolute error of erf below 2e-17.
+// edition, 6.2.2); P is interpolated at Chebyshev points with 300-bit arithmetic, absolute error of erf below 2e-17.
 
 /** (erf x - x) / x in x^2, |x| <= 1, 2^-24.6 of erf. */
 const NEAR = [0.128379121, -0.37612322, 0.112801515, -0.0267105773, 0.00491675548, -0.000562834262];

@@ -1,9 +1,9 @@
 /**
  * sin, cos, tan and their inverses in arithmetic.
  *
- * First angles modulo a quarter turn, exactly, over the whole range. An angle is multiplied by pieces of 2/pi short enough that every product is exact, and multiples of four quarter turns are
- * dropped from each product (M. H. Payne and R. N. Hanek, "Radian reduction for trigonometric functions", SIGNUM
- * Newsletter 18(1), 1983). Sums start with the largest piece: cancellation is exact, and the remainder rounds once.
+ * First angles modulo a quarter turn, exactly, over the whole range. An angle is multiplied by pieces of 2/pi short enough that every product is
+ * exact. Multiples of four quarter turns are dropped from each product (M. H. Payne and R. N. Hanek, "Radian reduction for trigonometric
+ * functions", SIGNUM Newsletter 18(1), 1983). Sums start with the largest piece: cancellation is exact, and the remainder rounds once.
  */
 import type { KNode } from '../../ir/ir.ts';
 import type { Coefficients, FloatMath, Math32, Math64 } from '../float-math.ts';
@@ -83,7 +83,7 @@ function fewTurnsOfSingle(w: Math64, a: KNode): Turns {
 
 /**
  * A function of a float32 angle by its turns. Engines with branches should compute large angles only where there is one (the CPU's
- * emitter recognises that by the length of that side), so both forms are given.
+ * emitter recognises that by the length of that side). So both forms are given.
  */
 export function bySize(m: Math32, w: Math64, a: KNode, f: (turns: Turns) => KNode): KNode {
   const wide = m.e.cast(a, 'float64');
@@ -110,7 +110,7 @@ const PIECES = 11;
 const LARGE = 7;
 
 /**
- * A float64 angle: scaled by 2^(-WIDTH q) below 2^TOP, and to an integer where q > 0, so that the digits of 2/pi before those used give
+ * A float64 angle: scaled by 2^(-WIDTH q) below 2^TOP, and to an integer where q > 0: so the digits of 2/pi before those used give
  * multiples of 4; cut into two parts of 26 bits, times pieces of 27 bits of 2/pi * 2^(WIDTH q) modulo 4.
  */
 function reduceDouble(m: Math64, a: KNode): Angle {

@@ -27,7 +27,7 @@ export const mostWork = 16;
 /** Least work of a row for reading it beside its neighbours. */
 export const leastRow = 2048;
 /**
- * Widest vectors for which rows are read side by side. With wider ones the next line is asked for soon enough, and rows in turn are slower: 64 MiB in
+ * Widest vectors for which rows are read side by side. With wider ones the next line is asked for soon enough. Rows in turn are slower: 64 MiB in
  * machine code at 20 GB/s in place of 30, with pages of 2 MiB.
  */
 export const widestInterleaved = 16;
@@ -96,8 +96,9 @@ export const nearRows = 12;
 export const shortSum = 9;
 export const keptElements = 128;
 /**
- * Least products for tiles: of short sums, and of others, whose plain nests have vectors along the sum or gather elements (8 x 4 sums of 16: 0.47 us, and 0.17
- * by tiles). Then the same where a dispatch before has to copy a factor: short sums with all of it in registers, other short ones, other sums.
+ * Least products for tiles: of short sums, and of others whose plain nests have vectors along the sum or gather elements (8 x 4 sums of 16: 0.47
+ * us, and 0.17 by tiles). Then the same where a dispatch before has to copy a factor: short sums with all of it in registers, other short ones,
+ * other sums.
  */
 export const leastShort = 4096;
 export const leastLong = 512;
@@ -129,8 +130,8 @@ export interface ProductCosts {
   readonly safeLines: number;
   readonly stayingLines?: (bytes: number) => number;
   /**
-   * Relative slowdown of a tile for each line of the second-level cache that every step of the sum touches, if it touches more
-   * lines than the first-level cache holds. Absent: ignored.
+   * Relative slowdown of a tile for each line of the second-level cache that every step of the sum touches. It counts beyond the
+   * lines that the first-level cache holds. Absent: ignored.
    */
   readonly line?: { readonly cost: number; readonly near: number };
   /** Tiles by formula, with their slowdown. Absent: measured tiles. */

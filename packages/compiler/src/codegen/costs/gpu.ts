@@ -58,7 +58,7 @@ export const enoughGroups = 64;
 export const tileThreadsAlone = 64;
 /**
  * Splitting sums: as many parts as give this many groups (`groups`) with at least this many steps per thread (`steps`). A few groups are
- * worth short parts. The many groups that a large device needs, with a hundred units and more, are worth only parts so long that adding them up costs
+ * worth short parts. A large device, with a hundred units and more, needs many groups. They are worth only parts so long that adding them up costs
  * nearly nothing.
  */
 type Parting = Readonly<Record<'groups' | 'group' | 'thread' | 'dot', number>>;

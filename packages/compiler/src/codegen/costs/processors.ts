@@ -156,8 +156,8 @@ export function processorCosts(facts: ProcessorFacts): ProductCosts {
 }
 
 /**
- * Lanes of vectors that no sum goes through: two vectors side by side where an element takes so many operations, most of which wait for one before,
- * that a processor does not look ahead to the next element.
+ * Lanes of vectors that no sum goes through: two vectors side by side where an element takes many operations, most of which wait for one before: so
+ * many that a processor does not look ahead to the next element.
  */
 export function widerLanes(nodes: ReadonlySet<KNode>, lanes: number, elements: number): number {
   if (lanes === 1 || elements < fewestSideBySide * lanes) return lanes;

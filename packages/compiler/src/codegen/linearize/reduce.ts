@@ -1,8 +1,8 @@
 /**
  * One REDUCE being computed: its accumulators, the update inside the loops, the combination at the end.
  *
- * Accumulators exist per kept copy (copies of open tiles the value depends on), per own copy (unrolled or vectorised
- * ranges of the REDUCE itself) and per width: vectors and scalar remainders accumulate separately and are combined at
+ * There is an accumulator per kept copy (of open tiles the value depends on), per own copy (unrolled or vectorised ranges
+ * of the REDUCE) and per width: vectors and scalar remainders accumulate separately and are combined at
  * the end in a fixed order. 16-bit floats accumulate in float32, small integers and bool in int32.
  */
 import { told } from '#shown-as';
@@ -366,7 +366,7 @@ export function isMadeAgain(n: KNode): boolean {
 //
 // MAX keeps NaN and orders zeros (+0 above -0), which takes x86 eight instructions where `maxps` is one. So a long reduction
 // tracks the greatest number ignoring both, and the greatest bits, signed and unsigned. At the end these tell whether there
-// was a NaN (of either sign: 0x7f800001 and up, 0xff800001 and up) and, if the result is zero, whether there was a zero of the winning sign.
+// was a NaN (of either sign: 0x7f800001 and up, 0xff800001 and up). If the result is zero, they tell whether there was a zero of the winning sign.
 // From the second-level cache of an AMD EPYC rows are read twice as fast as with MAX.
 
 /** The number, its greatest bits as int32, its greatest bits as uint32. */

@@ -222,7 +222,7 @@ export class Scope {
 // Expressions under open loops: one value for each copy and lane, written once.
 
 /**
- * A finished REDUCE (one value per kept copy, possibly also in `memory`, or a cell of memory per column) or STAGE (memory with
+ * A finished REDUCE (one value per kept copy, possibly also in `memory`, or a cell of memory per column). Or a STAGE (memory with
  * one section per kept copy).
  */
 export type Result =

@@ -35,7 +35,7 @@ export interface Remainder {
    */
   readonly together?: 'elements' | 'all' | null;
   /**
-   * Elements may be computed twice: a remainder becomes the end of a last vector, and for lengths known at dispatch the end of a last step
+   * Elements may be computed twice: a remainder becomes the end of a last vector. For lengths known at dispatch it is the end of a last step
    * of several vectors, which saves a loop and a body.
    */
   readonly again?: boolean | undefined;

@@ -390,7 +390,7 @@ class SimtTiles {
   /**
    * The part of a factor that the group needs for `depth` steps from `first` on, in group memory. Returns how an element is read.
    * Threads read memory in the factor's memory order. If that is along the sum, each line of the panel is rotated by
-   * its number, so that threads which read a column of it use different banks.
+   * its number. So threads that read a column of it use different banks.
    */
   #panel(
     side: Side,

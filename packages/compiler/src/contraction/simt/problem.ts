@@ -1,8 +1,8 @@
 /**
  * A contraction as groups of threads see it: rows, columns, outer loops, and the sum; and the tiles for it.
  *
- * `flat`: all loops of a factor become one; tiles then gather elements one by one, which suits tiles in group memory,
- * where a convolution is a matrix product whose patches are gathered on the fly. `lines`: one loop each for rows and columns, so
+ * `flat`: all loops of a factor become one; tiles then gather elements one by one, which suits tiles in group memory.
+ * There a convolution is a matrix product whose patches are gathered on the fly. `lines`: one loop each for rows and columns, so
  * that neighbours stay neighbours in memory; the other loops are outside the tiles.
  */
 import { vectorLanes } from '../../codegen/linearize/vector.ts';

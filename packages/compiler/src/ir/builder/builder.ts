@@ -61,7 +61,7 @@ export function writeBlock(block: Block, used: number, out: ProgramNode[]): bool
 // Order of the terms of an index sum inside a program: outer blocks first, constant last.
 //
 // `row * 768 + column + 1` with `row` from an outer loop is then computed as `(row * 768) + column`, whose first part
-// stays outside, and all accesses at constant distances share the sum before the constant.
+// stays outside. All accesses at constant distances share the sum before the constant.
 
 /** The terms of an int32 sum that has several of them, or null. */
 function sumTerms(n: KNode): readonly KNode[] | null {

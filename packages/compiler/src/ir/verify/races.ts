@@ -41,7 +41,7 @@ function gateOf(n: KNode): KNode | undefined {
 
 /**
  * Throws if threads of the first group certainly race for an element of group memory; `verifyProgram` has passed before. Programs whose threads
- * copy to group memory beside other work, or multiply tiles, are taken on trust, and so is what a very long program does late.
+ * copy to group memory beside other work, or multiply tiles, are taken on trust. So is what a very long program does late.
  *
  * @example
  * const p = new ProgramBuilder();

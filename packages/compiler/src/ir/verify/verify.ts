@@ -129,7 +129,7 @@ export function isUniform(opener: KNode): boolean {
   return true;
 }
 
-// Checks of loop nests (stage A): every range is bound where it is used, once, every node obeys the common rules, and what
+// Checks of loop nests (stage A): every range is bound where it is used, once, and every node obeys the common rules. What
 // threads reduce together is the same for all of them.
 
 /**

@@ -193,7 +193,7 @@ function lines(
 // Scans by groups of threads: each group runs through a line, or a segment of one, in strides of as many elements as it has
 // threads, times a few.
 //
-// A thread scans its few neighbours, the group scans the totals of its threads in group memory (Hillis and Steele, log2 steps), and
+// A thread scans its few neighbours. The group scans the totals of its threads in group memory (Hillis and Steele, log2 steps), and
 // carries the total on. Linear recurrences are not done this way: products of their coefficients may overflow where the
 // recurrence does not.
 

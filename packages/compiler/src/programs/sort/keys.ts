@@ -1,8 +1,8 @@
 /**
  * Order-preserving keys: elements as one or two unsigned 32-bit words that compare as the elements do.
  *
- * Positive floats are ordered as their bits, negative ones the other way; -0 becomes 0, and every NaN the largest key, so that equal
- * elements have equal keys. Keys of a falling order are complemented. Elements of 64 bits are read as two words, the low one first.
+ * Positive floats are ordered as their bits, negative ones the other way; -0 becomes 0, and every NaN the largest key. So equal elements
+ * have equal keys. Keys of a falling order are complemented. Elements of 64 bits are read as two words, the low one first.
  */
 import type { KNode } from '../../ir/ir.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
@@ -12,7 +12,7 @@ export interface SortKeys {
   /** Words of a key, 1 or 2. Word 0 is the least significant. */
   readonly words: 1 | 2;
   /**
-   * Word `word` of the key of the element at a position of memory, or with `lanes` of so many next to each other (keys of one word).
+   * Word `word` of the key of the element at a position of memory; or with `lanes` of so many next to each other (keys of one word).
    * `source` is what `open` returned.
    */
   key(w: ProgramWriter, source: KNode, at: KNode, word: number, lanes?: number): KNode;

@@ -125,7 +125,7 @@ export function maskOf(mask: Node | null, tile: Tile, { causal, bound }: Attenti
     if (tile.column > tile.row + tile.rows - 1 + causal) return 'nothing';
     if (tile.column + tile.columns - 1 > tile.row + causal) {
       const first = tile.row + causal - tile.column;
-      // An offset other than 0 is a scalar bound at each run, so that the next token of a text has the plan of this one.
+      // An offset other than 0 is a scalar bound at each run. So the next token of a text has the plan of this one.
       const query = p.add(p.iota(tile.rows), causal === 0 ? p.constant(first, 'int32') : p.scalar(first, 'int32'));
       also(p.le(p.reshape(p.iota(tile.columns), [1, 1, tile.columns]), p.reshape(query, [1, tile.rows, 1])));
     }

@@ -50,7 +50,11 @@ const bad: readonly RefusedCall[] = [
   ['rotaryEmbedding', () => pg.rotaryEmbedding(zeros([2, 4]), { base: 0 }), /bad base: 0/],
   ['rotaryEmbedding', () => pg.rotaryEmbedding(zeros([2, 4]), { offset: 0.5 }), /bad offset: 0.5/],
   ['rotaryEmbedding', () => pg.rotaryEmbedding(zeros([2, 4]), { positions: ints(3) }), /\[3\] for x \[2, 4\]/],
-  ['embedding', () => pg.embedding(zeros([2]), zeros([3, 4])), /index dtype is float32/],
+  [
+    'embedding',
+    () => pg.embedding(zeros([2]), zeros([3, 4])),
+    /indices have dtype float32 and shape \[2\].*order embedding\(indices, weight\)/,
+  ],
   ['embedding', () => pg.embedding(ints(2), zeros([3, 4]), { paddingIdx: 3 }), /paddingIdx out of range: 3 for 3/],
   ['embedding', () => pg.embedding(ints(2), zeros([0, 4])), /empty/],
   ['embeddingBag', () => pg.embeddingBag(ints(2), zeros([3, 4])), /\[2\] without offsets/],

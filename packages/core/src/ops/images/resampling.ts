@@ -199,7 +199,7 @@ function clamped(index: Node, n: number): Node {
 // Images read at any positions, and the grids of positions that affine maps make.
 //
 // Positions run from -1 to 1 over each spatial axis, x (the last axis) first. Rows of channels are gathered from the image with the channels last,
-// whatever its layout, so each neighbour is one gather with one weight per position.
+// whatever its layout. So each neighbour is one gather with one weight per position.
 
 /** Options of `gridSample`. */
 export interface GridSampleOptions {

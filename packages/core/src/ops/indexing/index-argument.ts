@@ -57,20 +57,32 @@ export function checkKnownPositions(op: string, node: Node, n: number): void {
   if (n > 0 && sizeOf(node.shape) > 0) checkKnown(node, -n, n - 1, (value) => outOfRange(op, value, n));
 }
 
+/** Throws unless an argument has integers; `order` names the arguments, for those who swapped them. */
+export function checkIntegers(op: string, { dtype, shape }: Node, name: string, order?: string): void {
+  if (isInteger(dtype)) return;
+  const swapped = order === undefined ? '' : `, or give the arguments in the order ${op}(${order})`;
+  throw new DTypeError(
+    op,
+    say`${name} have dtype ${dtype} and shape ${showShape(shape)}: need integers; convert with cast()${swapped}`,
+    [dtype],
+  );
+}
+
 /**
  * The indices as they were given.
  *
  * @param n size of the axis they go along; null: they are numbers of another kind; of coordinates, a function gives one for each column from their shape
+ * @param order the arguments of the function, for messages
  */
 export function indexNode(
   op: string,
   indices: IndexLike,
   n: number | null | ((shape: Shape) => readonly number[]),
+  order: string = 'x, indices',
 ): Node {
   if (isHandle(indices)) {
     const node = nodeOf(indices as Tensor);
-    if (!isInteger(node.dtype))
-      throw new DTypeError(op, say`index dtype is ${node.dtype}: needs integers; convert with cast()`, [node.dtype]);
+    checkIntegers(op, node, 'indices', order);
     if (n !== null) checkKnownPositions(op, node, typeof n === 'number' ? n : Math.max(...n(node.shape)));
     return node;
   }
@@ -91,8 +103,7 @@ export function indexNode(
 
 /** Indices as int32 in 0 .. n-1. */
 export function safeIndex(op: string, index: Node, n: number): Node {
-  if (!isInteger(index.dtype))
-    throw new DTypeError(op, say`index dtype is ${index.dtype}: needs integers; convert with cast()`, [index.dtype]);
+  checkIntegers(op, index, 'indices');
   const number = (value: number): Node => p.constant(value, 'int32');
   const plain = saturated(index);
   const wrapped =
@@ -198,8 +209,13 @@ export function elementsAt(x: Node, order: Node, axis: number): Node {
 // Elements put at coordinates into zeros, and places of coordinates.
 
 /** Row-major position, in the leading axes of `shape`, of each row of coordinates [..., d]; and d. */
-export function coordinates(op: string, indices: IndexLike, shape: Shape): { places: Node; depth: number } {
-  const index = indexNode(op, indices, (given) => {
+export function coordinates(
+  op: string,
+  indices: IndexLike,
+  shape: Shape,
+  order?: string,
+): { places: Node; depth: number } {
+  const sizes = (given: Shape): Shape => {
     const depth = given.at(-1) ?? 0;
     if (depth < 1 || depth > shape.length)
       throw new ShapeError(
@@ -208,7 +224,8 @@ export function coordinates(op: string, indices: IndexLike, shape: Shape): { pla
         [given, shape],
       );
     return shape.slice(0, depth);
-  });
+  };
+  const index = indexNode(op, indices, sizes, order);
   const rank = index.shape.length;
   const depth = index.shape[rank - 1]!;
   const lead = index.shape.slice(0, -1);
@@ -242,7 +259,7 @@ export function coordinates(op: string, indices: IndexLike, shape: Shape): { pla
 export function scatterNd(indices: IndexLike, updates: Tensor, shape: Shape): Tensor {
   return compose('scatterNd', () => {
     checkShape('scatterNd', shape);
-    const { places, depth } = coordinates('scatterNd', indices, shape);
+    const { places, depth } = coordinates('scatterNd', indices, shape, 'indices, updates, shape');
     const values = nodeOf(updates);
     const rest = shape.slice(depth);
     const base = p.constant(0, values.dtype, [sizeOf(shape.slice(0, depth)), ...rest]);

@@ -24,6 +24,25 @@ describe('indexing', () => {
     expect(() => pg.take(x, pg.tensor([0.5]))).toThrow(/\[take\].*float32/);
   });
 
+  it('says of arguments that are no integers what was given, and the order of all', () => {
+    const [table, ids] = [pg.zeros([4, 2]), i32([1, 2])];
+    const given =
+      'indices have dtype float32 and shape [4, 2]: need integers; convert with cast(), or give the arguments';
+    const swapped: [string, string, () => unknown][] = [
+      ['embedding', 'indices, weight', () => pg.embedding(table, ids)],
+      ['embeddingBag', 'indices, weight', () => pg.embeddingBag(table, ids.reshape([1, 2]))],
+      ['take', 'x, indices', () => pg.take(ids, table)],
+      ['gather', 'x, indices', () => pg.gather(ids.reshape([1, 2]), table)],
+      ['gatherNd', 'x, indices', () => pg.gatherNd(ids, table)],
+      ['scatterNd', 'indices, updates, shape', () => pg.scatterNd(table, ids, [4])],
+      ['oneHot', 'indices, classes', () => pg.oneHot(table, 3)],
+    ];
+    for (const [op, order, call] of swapped) expect(call, op).toThrow(`[${op}] ${given} in the order ${op}(${order})`);
+    expect(() => pg.embeddingBag(ids, table, { offsets: pg.zeros([2]) })).toThrow(
+      '[embeddingBag] offsets have dtype float32 and shape [2]: need integers; convert with cast()',
+    );
+  });
+
   it('refuses indices that the host knows to be outside', async () => {
     const x = range([3, 2]);
     const bad = /index out of range: 3 for size 3; must be an integer from -3 to 2/;

@@ -23,6 +23,7 @@ import { widened } from '../elementwise/recording.ts';
 import {
   alongAxis,
   axisOf,
+  checkIntegers,
   checkElementwise,
   checkSource,
   flatPositions,
@@ -253,7 +254,7 @@ export function embedding(indices: IndexLike, weight: Tensor, options: Embedding
         weight.shape,
       ]);
     const padding = readPaddingIndex('embedding', options.paddingIdx, nodeOf(weight));
-    const ids = indexNode('embedding', indices, weight.shape[0]!);
+    const ids = indexNode('embedding', indices, weight.shape[0]!, 'indices, weight');
     const rows = taken('embedding', weight, wrap(ids), 0);
     if (padding === null) return wrap(rows);
     const index = safeIndex('embedding', ids, weight.shape[0]!);
@@ -298,7 +299,7 @@ export function embeddingBag(indices: IndexLike, weight: Tensor, options: Embedd
       throw new ArgumentError(op, say`unknown mode: ${shown(mode)}; must be 'sum', 'mean' or 'max'`);
     if (table.shape.length !== 2)
       throw new ShapeError(op, say`weight has shape ${showShape(table.shape)}: needs [rows, width]`, [table.shape]);
-    const index = indexNode(op, indices, table.shape[0]!);
+    const index = indexNode(op, indices, table.shape[0]!, 'indices, weight');
     const rank = index.shape.length;
     if ((rank !== 1 && rank !== 2) || (rank === 1) !== Boolean(offsets))
       throw new ShapeError(
@@ -320,7 +321,8 @@ export function embeddingBag(indices: IndexLike, weight: Tensor, options: Embedd
     const safe = safeIndex(op, index, table.shape[0]!);
     /** Whether each index counts; null if all do. */
     const real = padding === null ? null : p.not(p.eq(safe, p.constant(padding, 'int32')));
-    if (offsets && !isHandle(offsets)) checkOffsets(op, offsets, index.shape[0]!);
+    if (isHandle(offsets)) checkIntegers(op, nodeOf(offsets as Tensor), 'offsets');
+    else if (offsets) checkOffsets(op, offsets, index.shape[0]!);
     const bags = offsets ? listedBags(op, indexNode(op, offsets, null), index.shape[0]!) : rowBags();
     return wrap(p.cast(bags.pool(mode, rows, real), table.dtype));
   });
@@ -356,7 +358,7 @@ function largest(rows: Node, real: Node, axis: number): Node {
       rows.shape.filter((_, i) => i !== axis),
     );
   const masked = p.where(trailing(real, 1), rows, p.like(rows, Number.NEGATIVE_INFINITY));
-  // A row that does not count may be the first of equals where those that count are -infinity, but then it stands before the first of these.
+  // A row that does not count may be the first of equals where those that count are -infinity. But then it stands before the first of these.
   const top = largestAmong(masked, [axis], [real], (x, counts) =>
     p.binary(
       'maximum',

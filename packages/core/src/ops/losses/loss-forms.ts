@@ -3,12 +3,12 @@ import { checkKnown } from '../../graph/known-range.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
+import { floatFor, promoteTypes } from '@polygrad/compiler/shape/promotion';
 import { sameShape, sizeOf } from '@polygrad/compiler/shape/view';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
-import { floatOperands } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
 import { add, div, mul, neg, sub } from '../elementwise/arithmetic.ts';
 import { less } from '../elementwise/logic.ts';
@@ -43,27 +43,31 @@ export function checkNumber(op: string, name: string, value: number, least: numb
   return value;
 }
 
-/** Prediction and target as floats of one dtype and shape. */
-export function pair(op: string, prediction: Tensor, target: Tensor): [Tensor, Tensor] {
-  const [x, y] = floatOperands(prediction, target);
-  if (!sameShape(x.shape, y.shape)) {
-    throw new ShapeError(
-      op,
-      say`shapes differ: prediction ${showShape(x.shape)} and target ${showShape(y.shape)}; make them equal`,
-      [x.shape, y.shape],
-    );
-  }
-  return [wrap(x), wrap(y)];
+/** Tensors as floats of one dtype: their common one, or float32 if that is no float. */
+export function floats(op: string, tensors: readonly Tensor[]): Tensor[] {
+  const nodes = tensors.map((t) => nodeOf(t));
+  const dtype = floatFor(nodes.map((node) => node.dtype).reduce((a, b) => promoteTypes(op, a, b)));
+  return nodes.map((node) => wrap(p.cast(node, dtype)));
 }
 
-/** A loss between prediction and target, as floats of one dtype and shape; 16-bit floats are computed in float32. */
+/** A loss of a prediction and a target, or two, as floats of one dtype and shape. 16-bit floats are computed in float32. */
 export function between(
   op: string,
-  prediction: Tensor,
-  target: Tensor,
-  loss: (x: Tensor, y: Tensor) => Tensor,
+  tensors: readonly Tensor[],
+  loss: (x: Tensor, y: Tensor, z: Tensor) => Tensor,
 ): Tensor {
-  return compose(op, () => inFloat32(pair(op, prediction, target), loss as (...args: Tensor[]) => Tensor));
+  return compose(op, () => {
+    const all = floats(op, tensors);
+    const { shape } = all[0]!;
+    for (const other of all)
+      if (!sameShape(shape, other.shape))
+        throw new ShapeError(
+          op,
+          say`shapes differ: prediction ${showShape(shape)} and target ${showShape(other.shape)}; make them equal`,
+          [shape, other.shape],
+        );
+    return inFloat32(all, loss as (...args: Tensor[]) => Tensor);
+  });
 }
 
 /** weight * x, and 0 where the weight is 0 and x infinite: what has no weight does not count. There its slope by the weight is 0. */

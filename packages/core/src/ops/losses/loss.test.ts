@@ -217,3 +217,33 @@ describe('losses of classification', () => {
     ]);
   });
 });
+
+describe('losses of three tensors', () => {
+  it('take integers as float32, as those of two do, and have the common dtype', async () => {
+    const [a, b, c] = [i32([[1, 0, 3]]), i32([[4, 4, 3]]), i32([[1, 2, 1]])];
+    // Distances 5 and 2 * sqrt(2), and a variance of 1.
+    const triplet = pg.tripletMarginLoss(a, b, c, { eps: 0 });
+    expect(triplet.dtype).toBe('float32');
+    expect((await values(triplet))[0]).toBeCloseTo(5 - Math.sqrt(8) + 1, 5);
+    const ranking = pg.marginRankingLoss(a, b, i32([[1, -1, 1]]), { margin: 1 });
+    expect(ranking.dtype).toBe('float32');
+    expect((await values(ranking))[0]).toBeCloseTo((4 + 0 + 1) / 3, 6);
+    const gaussian = pg.gaussianNllLoss(a, b, i32([[1, 4, 9]]));
+    expect(gaussian.dtype).toBe('float32');
+    expect((await values(gaussian))[0]).toBeCloseTo((9 + Math.log(4) + 4 + Math.log(9)) / 6, 6);
+    const wide = pg.marginRankingLoss(f32([1]), f32([2]), f64([1]));
+    expect([wide.dtype, ...(await values(wide))]).toEqual(['float64', 1]);
+    expect(() => pg.tripletMarginLoss(f32([[1]]), f32([[1]]), i32([[1]]))).toThrow(
+      '[tripletMarginLoss] no common dtype: float32 and int32',
+    );
+    expect(() => pg.tripletMarginLoss(f32([[1]]), f32([[1]]), f32([[1, 2]]))).toThrow(/\[1, 1\] and target \[1, 2\]/);
+  });
+});
+
+it('losses by class number say which comes first', () => {
+  const [scores, classes] = [f32([[0, 1]]), i32([0])];
+  for (const loss of [pg.crossEntropy, pg.nllLoss, pg.multiMarginLoss])
+    expect(() => loss(classes, scores)).toThrow(
+      /target has (dtype float32 and )?shape \[1, 2\].* first, then the target/,
+    );
+});

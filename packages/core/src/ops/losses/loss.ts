@@ -12,7 +12,7 @@ import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/e
 import { checkNames, shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
-import { floatOperands, given } from '../../tensor/operand.ts';
+import { given } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
 import { relu } from '../elementwise/activation.ts';
 import { abs, add, div, minimum, mul, neg, square, sub } from '../elementwise/arithmetic.ts';
@@ -21,7 +21,7 @@ import { equal, greater, isInf, less, lessEqual, logicalAnd } from '../elementwi
 import { floatPair, inFloat32, where } from '../elementwise/recording.ts';
 import { unsqueeze } from '../movement/shape.ts';
 import { norm, sum } from '../reduction/reduction.ts';
-import { between, checkNumber, finish, logitLoss, pair, type Reduction, weighted } from './loss-forms.ts';
+import { between, checkNumber, finish, floats, logitLoss, type Reduction, weighted } from './loss-forms.ts';
 
 /** Options that losses share. */
 export interface LossOptions {
@@ -41,7 +41,7 @@ export interface LossOptions {
  */
 export function mseLoss(prediction: Tensor, target: Tensor, options: LossOptions = {}): Tensor {
   checkNames('mseLoss', options, 'reduction');
-  return between('mseLoss', prediction, target, (x, y) => {
+  return between('mseLoss', [prediction, target], (x, y) => {
     return finish('mseLoss', square(sub(x, y)), options.reduction);
   });
 }
@@ -58,7 +58,7 @@ export function mseLoss(prediction: Tensor, target: Tensor, options: LossOptions
  */
 export function l1Loss(prediction: Tensor, target: Tensor, options: LossOptions = {}): Tensor {
   checkNames('l1Loss', options, 'reduction');
-  return between('l1Loss', prediction, target, (x, y) => {
+  return between('l1Loss', [prediction, target], (x, y) => {
     return finish('l1Loss', abs(sub(x, y)), options.reduction);
   });
 }
@@ -78,7 +78,7 @@ export function huberLoss(
   options: LossOptions & { readonly delta?: number } = {},
 ): Tensor {
   checkNames('huberLoss', options, 'reduction delta');
-  return between('huberLoss', prediction, target, (x, y) => {
+  return between('huberLoss', [prediction, target], (x, y) => {
     const delta = given(checkNumber('huberLoss', 'delta', options.delta ?? 1, 0, true), x);
     const difference = sub(x, y);
     const distance = abs(difference);
@@ -103,7 +103,7 @@ export function smoothL1Loss(
   options: LossOptions & { readonly beta?: number } = {},
 ): Tensor {
   checkNames('smoothL1Loss', options, 'reduction beta');
-  return between('smoothL1Loss', prediction, target, (x, y) => {
+  return between('smoothL1Loss', [prediction, target], (x, y) => {
     const difference = sub(x, y);
     const distance = abs(difference);
     checkNumber('smoothL1Loss', 'beta', options.beta ?? 1, 0);
@@ -133,7 +133,7 @@ export function binaryCrossEntropy(
   options: LossOptions & { readonly weight?: Tensor } = {},
 ): Tensor {
   checkNames('binaryCrossEntropy', options, 'reduction weight');
-  return between('binaryCrossEntropy', prediction, target, (x, y) => {
+  return between('binaryCrossEntropy', [prediction, target], (x, y) => {
     const cut = (t: Tensor): Tensor => where(lessEqual(t, -100), -100, t);
     const losses = neg(add(mul(y, cut(log(x))), mul(sub(1, y), cut(log(sub(1, x))))));
     return finish('binaryCrossEntropy', options.weight ? mul(losses, options.weight) : losses, options.reduction);
@@ -155,7 +155,7 @@ export function binaryCrossEntropyWithLogits(
   options: LossOptions & { readonly weight?: Tensor; readonly posWeight?: Tensor | number } = {},
 ): Tensor {
   checkNames('binaryCrossEntropyWithLogits', options, 'reduction weight posWeight');
-  return between('binaryCrossEntropyWithLogits', logits, target, (x, y) => {
+  return between('binaryCrossEntropyWithLogits', [logits, target], (x, y) => {
     const losses = logitLoss(x, y, options.posWeight === undefined ? undefined : given(options.posWeight, x));
     return finish(
       'binaryCrossEntropyWithLogits',
@@ -213,6 +213,7 @@ export interface GaussianNllOptions extends LossOptions {
  * @param target broadcasts with the prediction
  * @param variance not negative: a number, or a tensor of the broadcast shape, with 1 for any of its axes, or without the last axis
  * @param options full (false), eps (1e-6), reduction
+ * @returns of the common dtype; integers become float32
  * @throws ShapeError where shapes do not fit
  *
  * @example
@@ -226,11 +227,12 @@ export function gaussianNllLoss(
 ): Tensor {
   checkNames('gaussianNllLoss', options, 'reduction full? eps');
   const op = 'gaussianNllLoss';
+  const tensors = typeof variance === 'number' ? [prediction, target] : [prediction, target, variance];
   return compose(op, () =>
-    inFloat32(floatPair(prediction, target), (x: Tensor, y: Tensor) => {
+    inFloat32(floats(op, tensors), (x: Tensor, y: Tensor, own?: Tensor) => {
       const shape = broadcastShapes(op, x.shape, y.shape);
       const eps = given(checkNumber(op, 'eps', options.eps ?? 1e-6, 0, true), x);
-      const v = varianceFor(op, variance, x, shape);
+      const v = varianceFor(op, own ?? (variance as number), x, shape);
       // The value is eps, the gradient that of v.
       const limited = where(less(v, eps), add(eps, sub(v, wrap(stopGradient(nodeOf(v))))), v);
       // Not the square over the variance: that overflows where the quotient is finite.
@@ -244,14 +246,13 @@ export function gaussianNllLoss(
 /** The variance in a shape that broadcasts to `shape`. One per row, without the last axis, gets that axis; this is tried first. */
 function varianceFor(op: string, variance: Tensor | number, x: Tensor, shape: Shape): Tensor {
   if (typeof variance === 'number') return given(checkNumber(op, 'variance', variance, 0), x);
-  nodeOf(variance);
-  const v = wrap(floatOperands(x, variance)[1]);
-  if (shape.length > 0 && sameShape(v.shape, shape.slice(0, -1))) return unsqueeze(v, -1);
-  if (v.ndim === 0 || (v.ndim === shape.length && broadcastsTo(v.shape, shape))) return v;
+  const { shape: own } = variance;
+  if (shape.length > 0 && sameShape(own, shape.slice(0, -1))) return unsqueeze(variance, -1);
+  if (own.length === 0 || (own.length === shape.length && broadcastsTo(own, shape))) return variance;
   throw new ShapeError(
     op,
-    say`variance has shape ${showShape(variance.shape)}: needs that of the prediction ${showShape(shape)}, with 1 for any axis, or without the last axis`,
-    [variance.shape, shape],
+    say`variance has shape ${showShape(own)}: needs that of the prediction ${showShape(shape)}, with 1 for any axis, or without the last axis`,
+    [own, shape],
   );
 }
 
@@ -277,7 +278,7 @@ export interface MarginOptions extends LossOptions {
  */
 export function hingeLoss(prediction: Tensor, target: Tensor, options: MarginOptions = {}): Tensor {
   checkNames('hingeLoss', options, 'reduction margin#');
-  return between('hingeLoss', prediction, target, (x, y) => {
+  return between('hingeLoss', [prediction, target], (x, y) => {
     return finish('hingeLoss', relu(sub(given(options.margin ?? 1, x), mul(x, y))), options.reduction);
   });
 }
@@ -300,7 +301,7 @@ const embeddingEps = 1e-12;
  */
 export function cosineEmbeddingLoss(a: Tensor, b: Tensor, target: Tensor, options: MarginOptions = {}): Tensor {
   checkNames('cosineEmbeddingLoss', options, 'reduction margin#');
-  return between('cosineEmbeddingLoss', a, b, (x, y) => {
+  return between('cosineEmbeddingLoss', [a, b], (x, y) => {
     const op = 'cosineEmbeddingLoss';
     nodeOf(target);
     if (x.ndim < 1 || x.ndim > 2 || !sameShape(target.shape, x.shape.slice(0, -1)))
@@ -332,6 +333,7 @@ export interface TripletOptions extends MarginOptions {
  *
  * @param anchor, positive, negative one shape, [N, D] or [D]
  * @param options margin (1), p (2), eps (1e-6), swap (false), reduction
+ * @returns of the common dtype; integers become float32
  * @throws ShapeError where shapes differ, ArgumentError for bad orders
  *
  * @example
@@ -345,8 +347,7 @@ export function tripletMarginLoss(
 ): Tensor {
   checkNames('tripletMarginLoss', options, 'reduction margin# p# eps swap?');
   const op = 'tripletMarginLoss';
-  return between(op, anchor, positive, (a, near) => {
-    const far = pair(op, a, negative)[1];
+  return between(op, [anchor, positive, negative], (a, near, far) => {
     if (a.ndim === 0) throw new ShapeError(op, 'no vectors: all are scalars; need at least one axis', [[]]);
     const p = options.p ?? 2;
     if (typeof p !== 'number' || !(p > 0)) throw new ArgumentError(op, say`bad order p: ${shown(p)}; must be above 0`);

@@ -24,7 +24,7 @@ import { alongAxis, safeIndex } from '../indexing/index-argument.ts';
 import { flatten } from '../movement/shape.ts';
 import { sum } from '../reduction/reduction.ts';
 import type { LossOptions, MarginOptions } from './loss.ts';
-import { between, checkClasses, checkNumber, finish, isClass, logitLoss, pair, weighted } from './loss-forms.ts';
+import { between, checkClasses, checkNumber, finish, isClass, logitLoss, weighted } from './loss-forms.ts';
 
 /**
  * log(1 + exp(-target * prediction)), without overflow. Source: PyTorch `soft_margin_loss`.
@@ -40,7 +40,7 @@ import { between, checkClasses, checkNumber, finish, isClass, logitLoss, pair, w
  */
 export function softMarginLoss(prediction: Tensor, target: Tensor, options: LossOptions = {}): Tensor {
   checkNames('softMarginLoss', options, 'reduction');
-  return between('softMarginLoss', prediction, target, (x, y) => {
+  return between('softMarginLoss', [prediction, target], (x, y) => {
     return finish('softMarginLoss', softplus(neg(mul(x, y))), options.reduction);
   });
 }
@@ -60,7 +60,7 @@ export function softMarginLoss(prediction: Tensor, target: Tensor, options: Loss
  */
 export function hingeEmbeddingLoss(distance: Tensor, target: Tensor, options: MarginOptions = {}): Tensor {
   checkNames('hingeEmbeddingLoss', options, 'reduction margin#');
-  return between('hingeEmbeddingLoss', distance, target, (x, y) => {
+  return between('hingeEmbeddingLoss', [distance, target], (x, y) => {
     const dissimilar = where(equal(y, 1), 0, relu(sub(given(options.margin ?? 1, x), x)));
     return finish('hingeEmbeddingLoss', add(dissimilar, where(equal(y, -1), 0, x)), options.reduction);
   });
@@ -72,6 +72,7 @@ export function hingeEmbeddingLoss(distance: Tensor, target: Tensor, options: Ma
  * @param a, b scores of one shape
  * @param target -1 and 1, the same shape
  * @param options margin (0), reduction
+ * @returns of the common dtype; integers become float32
  * @throws ShapeError where shapes differ
  *
  * @example
@@ -80,8 +81,7 @@ export function hingeEmbeddingLoss(distance: Tensor, target: Tensor, options: Ma
 export function marginRankingLoss(a: Tensor, b: Tensor, target: Tensor, options: MarginOptions = {}): Tensor {
   checkNames('marginRankingLoss', options, 'reduction margin#');
   const op = 'marginRankingLoss';
-  return between(op, a, b, (x, y) => {
-    const sign = pair(op, x, target)[1];
+  return between(op, [a, b, target], (x, y, sign) => {
     return finish(op, relu(sub(given(options.margin ?? 0, x), mul(sign, sub(x, y)))), options.reduction);
   });
 }
@@ -112,7 +112,7 @@ export interface PoissonNllOptions extends LossOptions {
 export function poissonNllLoss(prediction: Tensor, target: Tensor, options: PoissonNllOptions = {}): Tensor {
   checkNames('poissonNllLoss', options, 'reduction logInput? full? eps');
   const op = 'poissonNllLoss';
-  return between(op, prediction, target, (x, y) => {
+  return between(op, [prediction, target], (x, y) => {
     const eps = given(checkNumber(op, 'eps', options.eps ?? 1e-8, 0), x);
     // What is neither counted nor expected costs nothing. An infinite rate costs all, also beside an infinite logarithm.
     const logs = (options.logInput ?? true) ? x : log(add(x, eps));
@@ -134,9 +134,11 @@ export function poissonNllLoss(prediction: Tensor, target: Tensor, options: Pois
 function rowsOf(op: string, x: Tensor, target: Tensor, wide: boolean): [scores: Node, classes: Node] {
   const [scores, classes] = [nodeOf(x), nodeOf(target)];
   if (!isInteger(classes.dtype))
-    throw new DTypeError(op, say`target dtype is ${classes.dtype}: needs class numbers of an integer dtype`, [
-      classes.dtype,
-    ]);
+    throw new DTypeError(
+      op,
+      say`target has dtype ${classes.dtype} and shape ${showShape(classes.shape)}: needs class numbers of an integer dtype; scores come first, then the target`,
+      [classes.dtype],
+    );
   const rank = scores.shape.length;
   const expected = wide ? scores.shape : scores.shape.slice(0, -1);
   if ((rank !== 1 && rank !== 2) || !sameShape(classes.shape, expected))
@@ -268,7 +270,7 @@ export function multiLabelSoftMarginLoss(
 ): Tensor {
   checkNames('multiLabelSoftMarginLoss', options, 'reduction weight@');
   const op = 'multiLabelSoftMarginLoss';
-  return between(op, logits, target, (x, y) => {
+  return between(op, [logits, target], (x, y) => {
     if (x.ndim === 0) throw new ShapeError(op, 'predictions are a scalar; need an axis of classes', [[]]);
     const losses = logitLoss(x, y);
     const each = options.weight ? mul(losses, options.weight) : losses;
@@ -302,7 +304,7 @@ export interface FocalOptions extends LossOptions {
 export function focalLoss(logits: Tensor, target: Tensor, options: FocalOptions = {}): Tensor {
   checkNames('focalLoss', options, 'reduction alpha gamma#');
   const op = 'focalLoss';
-  return between(op, logits, target, (x, y) => {
+  return between(op, [logits, target], (x, y) => {
     const { alpha = 0.25 } = options;
     const gamma = checkNumber(op, 'gamma', options.gamma ?? 2, 0);
     if (alpha !== null && !(typeof alpha === 'number' && alpha >= 0 && alpha <= 1))
@@ -339,7 +341,7 @@ export interface DiceOptions extends LossOptions {
 export function diceLoss(prediction: Tensor, target: Tensor, options: DiceOptions = {}): Tensor {
   checkNames('diceLoss', options, 'reduction smooth');
   const op = 'diceLoss';
-  return between(op, prediction, target, (x, y) => {
+  return between(op, [prediction, target], (x, y) => {
     if (x.ndim === 0) throw new ShapeError(op, 'predictions are a scalar; need a batch axis', [[]]);
     const smooth = given(checkNumber(op, 'smooth', options.smooth ?? 1, 0), x);
     const total = (t: Tensor): Tensor => (t.ndim === 1 ? t : sum(flatten(t, { start: 1 }), 1));

@@ -3,13 +3,14 @@ import * as p from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
 import { checkCount, checkList, checkShape, normalizeAxis } from '@polygrad/compiler/shape/axes';
-import { type DType, isInteger, DTypeError } from '@polygrad/compiler/shape/dtype';
+import type { DType } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { checkNames } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import type { NamedDType, PlainDType, Tensor } from '../../tensor/types.ts';
 import { saturated } from '../elementwise/recording.ts';
+import { checkIntegers } from '../indexing/index-argument.ts';
 import { sum } from '../reduction/reduction.ts';
 import { checkDiagonal, diagonalNode, offsets } from '../products/matrices.ts';
 
@@ -227,10 +228,7 @@ export function oneHot(indices: Tensor, classes: number, options: { readonly dty
   checkNames('oneHot', options, 'dtype%');
   return compose('oneHot', () => {
     const node = nodeOf(indices);
-    if (!isInteger(node.dtype))
-      throw new DTypeError('oneHot', say`index dtype is ${node.dtype}: needs integers; convert with cast()`, [
-        node.dtype,
-      ]);
+    checkIntegers('oneHot', node, 'indices', 'indices, classes');
     checkCount('oneHot', 'number of classes', classes);
     checkShape('oneHot', [...node.shape, classes]);
     const index = p.insertAxes(saturated(node), [node.shape.length]);

@@ -70,3 +70,19 @@ describe('normalisation', () => {
     expect(() => pg.layerNorm(pg.ones([2, 3]), { normalizedShape: [2] })).toThrow(/\[layerNorm\].*\[2\].*\[2, 3\]/);
   });
 });
+
+it('softmin takes every dtype that softmax takes, and negates no integer', async () => {
+  for (const [dtype, x] of [
+    ['bool', [0, 1]],
+    ['uint8', [0, 1]],
+    ['int8', [-128, -127]],
+    ['int32', [-(2 ** 31), -(2 ** 31) + 256]],
+    ['uint32', [3, 4]],
+  ] as const) {
+    const least = pg.softmin(pg.tensor(x, { dtype }));
+    expect(least.dtype).toBe('float32');
+    const step = Number(x[1]) - Number(x[0]);
+    const share = 1 / (1 + Math.exp(-step));
+    await near(least, [share, 1 - share], 1e-6);
+  }
+});

@@ -88,7 +88,7 @@ function shares(op: string, x: TensorLike, axis: OneAxis | undefined): Tensor {
  * softmin(tensor([0, 0])); // [0.5, 0.5]
  */
 export function softmin(x: TensorLike, axis?: OneAxis): Tensor {
-  return compose('softmin', () => shares('softmin', neg(x), axis));
+  return compose('softmin', () => shares('softmin', neg(wrap(floatOperand(x))), axis));
 }
 
 /**

@@ -55,7 +55,7 @@ export interface PlanSize {
   readonly high: readonly number[];
   /**
    * Extents that are stretches one after another: how many, and how long each is. [4, n] flattened is [4, n]; [n, 4] is not here. At capacity
-   * each stretch has the length of the capacity, so positions along such an axis are (stretch, place in it), or have more such digits.
+   * each stretch has the length of the capacity. So positions along such an axis are (stretch, place in it), or have more such digits.
    */
   readonly stretches: ReadonlyMap<number, readonly number[]>;
   /** The number divided by the sizes in it; 0 for numbers that do not depend on them. */

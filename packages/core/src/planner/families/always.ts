@@ -1,6 +1,6 @@
 /**
  * Guesses which extents of a new form may be sizes. In tests (`setDynamicSizes('always')`) all of them may be. Otherwise those in which it differs
- * from a flush that is announced, and axes that had one element in an earlier flush and have two now.
+ * from a flush that is announced. Also axes that had one element in an earlier flush and have two now.
  *
  * A guess invents an earlier flush at another size: every extent equal to one number is that size, and computed shapes follow by the rules of
  * shapes. Two numbers may be independent sizes. sizes.ts then compares as if both flushes had happened. A wrong guess costs a plan.
@@ -77,7 +77,10 @@ function guess(form: Form, captured: CapturedGraph, hash: number, take: (sizes: 
   return null;
 }
 
-/** Every extent that may be the size of a captured graph, and what follows from it, in an order that depends on the hash, so that tests cover different extents. */
+/**
+ * Every extent that may be the size of a captured graph, and what follows from it. The order depends on the hash, so that tests cover different
+ * extents.
+ */
 export function* guesses(
   captured: CapturedGraph,
   now: Sample,

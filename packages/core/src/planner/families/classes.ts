@@ -110,7 +110,7 @@ const fewestLanes = 4;
 
 /**
  * True for large products and convolutions that have no loop of fixed length to vectorise: products in which every extent
- * is a size, and convolutions whose result has only sized axes, as a weight gradient that layers with other channels share.
+ * is a size. Also convolutions whose result has only sized axes, as a weight gradient that layers with other channels share.
  */
 export function lacksFixed(sizes: Sizes, { count, nodes }: CapturedGraph, classes: readonly SizeClass[]): boolean {
   const { sample, axes, terms } = sizes;

@@ -113,7 +113,7 @@ export class PlanFamilies {
     return plan;
   }
 
-  /** A plan of the form whose plan was bound last, if the captured graph is of it and its sizes are of a class that has one. */
+  /** A plan of the form whose plan was bound last. The captured graph has to be of it, and its sizes of a class that has one. */
   #again(captured: CapturedGraph, options: PlanOptions): Plan | null {
     const form = this.#last;
     const n = form === null || form.sizes === null ? null : matches(form.sizes, captured);

@@ -207,7 +207,7 @@ export function reaches(from: KernelDraft, to: KernelDraft): boolean {
 /**
  * Reachability: which kernels of a partition must run before which others, directly or through others.
  *
- * One bit set per kernel, updated at each new edge. The partition asks about almost every pair of kernels, so a walk for each
+ * One bit set per kernel, updated at each new edge. The partition asks about almost every pair of kernels. So a walk for each
  * question would make planning of long chains (recurrent networks) cubic in their length.
  */
 export class Reach {

@@ -1,6 +1,6 @@
 /**
  * Compiled kernels shared by plans. Similar plans, such as those of the first and second step of a training, have
- * most kernels in common, and most of the cost of a new plan is lowering.
+ * most kernels in common. Most of the cost of a new plan is lowering.
  *
  * What lowers kernels comes with their keys (nests.ts), so that plans which bring their code need no compiler. An entry lives as long as a plan uses it.
  */

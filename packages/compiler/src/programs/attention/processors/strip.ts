@@ -203,7 +203,7 @@ export class Strip {
   }
 
   /**
-   * Adds to a block of rows of a matrix of results, `width` elements of each, the strip's rows of another matrix, weighed by the row's line.
+   * Adds to a block of rows of results, `width` elements of each, the strip's rows of another matrix, weighed by the row's line.
    * Vectors are elements of rows, so that nothing has to be transposed.
    */
   gather(name: string, to: Matrix, { from, length }: Block, weights: KNode, matrix: Matrix, width: number): void {

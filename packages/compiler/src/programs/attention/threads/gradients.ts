@@ -1,6 +1,6 @@
 /**
  * Attention by groups of threads, backward: blocks of queries for the gradient of queries, blocks of keys for those of keys and
- * values (by rows and by columns, as in FlashAttention-2, 2023). Both recompute the scores. The stored logarithms of the rows' sums
+ * values. By rows and by columns, as in FlashAttention-2 (2023). Both recompute the scores. The stored logarithms of the rows' sums
  * turn these into weights without another pass.
  */
 import { stretchesOf } from '../../../ir/free-ranges.ts';
