@@ -159,14 +159,23 @@ function productOfOthers(x: Node, axes: readonly number[]): Node {
   const after = x.shape.map((_, i) => i).filter((i) => i > at && !axes.includes(i));
   const order = [...x.shape.map((_, i) => i).slice(0, at), ...axes, ...after];
   const moved = p.permute(x, order);
-  const shaped = (...along: number[]): number[] => [...x.shape.slice(0, at), ...along, ...after.map((i) => x.shape[i]!)];
+  const shaped = (...along: number[]): number[] => [
+    ...x.shape.slice(0, at),
+    ...along,
+    ...after.map((i) => x.shape[i]!),
+  ];
   const count = axes.reduce((n, axis) => n * x.shape[axis]!, 1);
   const levels: { readonly n: number; readonly halves: Node }[] = [];
   let level = p.reshape(moved, shaped(count));
   for (let n = count; n > 1; ) {
     // An odd one has a one beside it.
     const none = level.shape.map(() => 0);
-    const even = p.pad(level, none, none.map((_, i) => (i === at ? n % 2 : 0)), 1);
+    const even = p.pad(
+      level,
+      none,
+      none.map((_, i) => (i === at ? n % 2 : 0)),
+      1,
+    );
     const half = Math.ceil(n / 2);
     const halves = p.reshape(even, shaped(2, half));
     levels.push({ n, halves });

@@ -48,13 +48,20 @@ describe('reductions at their edges', () => {
       [[1, 4], [0]],
       [[6, 5], [0]],
       [[5, 6], [1]],
-      [[2, 3, 5, 2], [1, 3]],
-      [[3, 2, 3], [0, 1, 2]],
+      [
+        [2, 3, 5, 2],
+        [1, 3],
+      ],
+      [
+        [3, 2, 3],
+        [0, 1, 2],
+      ],
       [[2, 0], [1]],
     ] as const) {
       const size = shape.reduce((a, b) => a * b, 1);
       const data = Array.from({ length: size }, (_, i) => (i % 7 === 3 ? 0 : Math.sin(i + 1) + 1.5));
-      const at = (i: number): number[] => shape.map((n, a) => Math.floor(i / shape.slice(a + 1).reduce((x, y) => x * y, 1)) % n);
+      const at = (i: number): number[] =>
+        shape.map((n, a) => Math.floor(i / shape.slice(a + 1).reduce((x, y) => x * y, 1)) % n);
       const along = (i: number, j: number): boolean =>
         i !== j && at(i).every((v, a) => (axis as readonly number[]).includes(a) || v === at(j)[a]);
       const others = data.map((_, i) => data.reduce((value, x, j) => (along(i, j) ? value * x : value), 1));
