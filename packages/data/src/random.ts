@@ -5,23 +5,38 @@
  */
 import { checkFits, checkInteger, mostRows } from './errors.ts';
 
-const ROTATIONS = [13, 15, 26, 6, 17, 29, 16, 24] as const;
-const PARITY = 0x1bd11bda;
+const rotated = (x: number, by: number): number => (x << by) | (x >>> -by);
 
 /** Encrypts the counter (c0, c1) under the key (k0, k1) into `out[0]`, `out[1]`, all 32-bit words. */
 export function threefry2x32(k0: number, k1: number, c0: number, c1: number, out: Uint32Array): void {
-  const keys = [k0 | 0, k1 | 0, (k0 ^ k1 ^ PARITY) | 0];
-  let x0 = (c0 + keys[0]!) | 0;
-  let x1 = (c1 + keys[1]!) | 0;
-  for (let round = 0; round < 20; round++) {
-    const turn = ROTATIONS[round & 7]!;
+  // The words of the key, turned by one for every four rounds. Without lists, and turned by constants: half of the time.
+  let [a, b] = [k0 | 0, k1 | 0];
+  let c = a ^ b ^ 0x1bd11bda;
+  let x0 = (c0 + a) | 0;
+  let x1 = (c1 + b) | 0;
+  for (let group = 1; ; group += 2) {
     x0 = (x0 + x1) | 0;
-    x1 = ((x1 << turn) | (x1 >>> (32 - turn))) ^ x0;
-    if ((round & 3) === 3) {
-      const injection = (round >> 2) + 1;
-      x0 = (x0 + keys[injection % 3]!) | 0;
-      x1 = (x1 + keys[(injection + 1) % 3]! + injection) | 0;
-    }
+    x1 = rotated(x1, 13) ^ x0;
+    x0 = (x0 + x1) | 0;
+    x1 = rotated(x1, 15) ^ x0;
+    x0 = (x0 + x1) | 0;
+    x1 = rotated(x1, 26) ^ x0;
+    x0 = (x0 + x1) | 0;
+    x1 = rotated(x1, 6) ^ x0;
+    x0 = (x0 + b) | 0;
+    x1 = (x1 + c + group) | 0;
+    if (group === 5) break;
+    x0 = (x0 + x1) | 0;
+    x1 = rotated(x1, 17) ^ x0;
+    x0 = (x0 + x1) | 0;
+    x1 = rotated(x1, 29) ^ x0;
+    x0 = (x0 + x1) | 0;
+    x1 = rotated(x1, 16) ^ x0;
+    x0 = (x0 + x1) | 0;
+    x1 = rotated(x1, 24) ^ x0;
+    x0 = (x0 + c) | 0;
+    x1 = (x1 + a + group + 1) | 0;
+    [a, b, c] = [c, a, b];
   }
   out[0] = x0;
   out[1] = x1;
@@ -64,10 +79,11 @@ export class RandomStream {
   /** An integer from 0 to `bound - 1`, each exactly as likely (words that would favour some are drawn again). */
   below(bound: number): number {
     checkInteger('RandomStream', 'bound', bound, 1, 0x100000000);
-    const limit = 0x100000000 - (0x100000000 % bound);
+    // By quotients: remainders of numbers that need not be integers of 32 bits take longer than a division.
+    const limit = Math.floor(0x100000000 / bound) * bound;
     let word = this.next();
     while (word >= limit) word = this.next();
-    return word % bound;
+    return word - Math.floor(word / bound) * bound;
   }
 }
 

@@ -67,3 +67,16 @@ describe('losses of several labels', () => {
     slope.dispose();
   });
 });
+
+describe('gradients of maxima of uneven windows', () => {
+  it('keep no number for each element of each window', () => {
+    const image = pg.zeros([2, 3, 30, 30]);
+    pg.flush();
+    engine.reset();
+    const before = engine.memory().bytes;
+    const slope = pg.grad((t: Tensor) => pg.sum(pg.adaptiveMaxPool2d(t, 7)))(image) as Tensor;
+    pg.flush();
+    expect(engine.counts().peakBytes - before).toBeLessThan(1.5 * image.size * 4);
+    slope.dispose();
+  });
+});

@@ -149,46 +149,54 @@ export function largestAmong(
 }
 
 /**
- * For every element the product of all others along the axes. It is the product of those before it times that of those after it, each made in
- * log2(n) doubling steps. Without division, so zeros are exact at every order of derivative.
+ * For every element the product of all others along the axes. The two halves are multiplied with each other, then those of the product, down to
+ * one; on the way back each half gets what belongs to the other. Halves, not neighbours, so that kernels read rows. Without division, so zeros
+ * are exact at every order of derivative.
  */
 function productOfOthers(x: Node, axes: readonly number[]): Node {
-  const rest = x.shape.map((_, i) => i).filter((i) => !axes.includes(i));
-  const order = [...rest, ...axes];
+  // All axes as one, where the first of them is: a single one stays in its place.
+  const at = axes[0]!;
+  const after = x.shape.map((_, i) => i).filter((i) => i > at && !axes.includes(i));
+  const order = [...x.shape.map((_, i) => i).slice(0, at), ...axes, ...after];
   const moved = p.permute(x, order);
+  const shaped = (...along: number[]): number[] => [
+    ...x.shape.slice(0, at),
+    ...along,
+    ...after.map((i) => x.shape[i]!),
+  ];
   const count = axes.reduce((n, axis) => n * x.shape[axis]!, 1);
-  const flat = p.reshape(moved, [...rest.map((i) => x.shape[i]!), count]);
-  const others = p.mul(
-    productBefore(flat, count),
-    p.flip(productBefore(p.flip(flat, [rest.length]), count), [rest.length]),
-  );
-  const back = p.reshape(others, moved.shape);
+  const levels: { readonly n: number; readonly halves: Node }[] = [];
+  let level = p.reshape(moved, shaped(count));
+  for (let n = count; n > 1; ) {
+    // An odd one has a one beside it.
+    const none = level.shape.map(() => 0);
+    const even = p.pad(
+      level,
+      none,
+      none.map((_, i) => (i === at ? n % 2 : 0)),
+      1,
+    );
+    const half = Math.ceil(n / 2);
+    const halves = p.reshape(even, shaped(2, half));
+    levels.push({ n, halves });
+    level = p.reduce(halves, 'prod', [at]);
+    n = half;
+  }
+  let others: Node = p.constant(1, x.dtype, shaped(Math.min(1, count)));
+  for (const { n, halves } of levels.reverse()) {
+    const both = p.mul(p.flip(halves, [at]), p.insertAxes(others, [at]));
+    const sizes = shaped(n);
+    others = p.slice(
+      p.reshape(both, shaped(n + (n % 2))),
+      sizes.map(() => 0),
+      sizes,
+      sizes.map(() => 1),
+    );
+  }
   return p.permute(
-    back,
-    x.shape.map((_, i) => order.indexOf(i)),
+    p.reshape(others, moved.shape),
+    order.map((_, i) => order.indexOf(i)),
   );
-}
-
-/** Product of all elements before each one along the last axis. */
-function productBefore(x: Node, count: number): Node {
-  const last = x.shape.length - 1;
-  let result = shifted(x, 1, count);
-  for (let step = 1; step < count; step *= 2) result = p.mul(result, shifted(result, step, count));
-  return p.reshape(result, [...x.shape.slice(0, last), count]);
-}
-
-/** Elements moved `by` places towards the end of the last axis, with ones in front. The result has `count` elements there. */
-function shifted(x: Node, by: number, count: number): Node {
-  const rank = x.shape.length;
-  const zeros = x.shape.map(() => 0);
-  const keep = Math.max(0, count - by);
-  const cut = p.slice(
-    x,
-    zeros,
-    [...x.shape.slice(0, rank - 1), keep],
-    x.shape.map(() => 1),
-  );
-  return p.pad(cut, [...zeros.slice(1), count - keep], zeros, 1);
 }
 
 export const reductionGradients: Gradients<Reduction> = {

@@ -6,8 +6,9 @@ import { lowest } from '@polygrad/compiler/shape/dtype';
 import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
+import { customRules } from '../../graph/definition.ts';
 import { compose } from '../../graph/scope.ts';
-import { gatherPrimitive } from '../../primitives/indexing.ts';
+import { gatherPrimitive, scatterAddPrimitive } from '../../primitives/indexing.ts';
 import { checkList, checkShape, mostAxes } from '@polygrad/compiler/shape/axes';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { sizeOf } from '@polygrad/compiler/shape/view';
@@ -28,14 +29,15 @@ export interface AdaptiveSettings {
   readonly layout?: Layout;
 }
 
-/** Windows of an image: [N, C, ...out, ...longest window], with what lies outside a window replaced. */
 interface Adaptive {
   readonly image: Node;
   readonly layout: Layout;
-  readonly out: readonly number[];
-  readonly windows: (outside: number) => Node;
-  /** Position in its image of each element of `windows`: broadcasts with [...out, ...longest]. */
-  readonly positions: Node;
+  /** Windows of an image: [N, C, ...out, ...longest window], with what lies outside a window replaced. */
+  readonly windows: (image: Node, outside: number) => Node;
+  /** True where the windows lie side by side along all axes: no element is in two of them. */
+  readonly even: boolean;
+  /** Position in its image of an element of each window, given by its row-major position in the window. */
+  readonly positions: (inside: Node) => Node;
   /** Elements of each window: broadcasts with [...out]. */
   readonly counts: Node;
 }
@@ -72,30 +74,41 @@ function adaptive(op: string, rank: number, x: Node, size: AdaptiveSize, setting
     );
   const scale = (i: number): number => sizeOf(spatial.slice(i + 1));
   const combined = (parts: readonly Node[], combine: (a: Node, b: Node) => Node): Node => parts.reduce(combine);
-  const positions = combined(
+  const taps = combined(
     axes.map(({ index }, i) => p.mul(placed(index, i), int(scale(i)))),
     p.add,
   );
   const masks = axes.flatMap(({ inside }, i) => (inside === null ? [] : [placed(inside, i)]));
+  const along = (node: Node, axis: number): Node =>
+    p.reshape(
+      node,
+      out.map((n, i) => (i === axis ? n : 1)),
+    );
   const counts = combined(
-    axes.map(({ length }, i) =>
-      p.reshape(
-        length,
-        out.map((n, axis) => (axis === i ? n : 1)),
-      ),
-    ),
+    axes.map(({ length }, i) => along(length, i)),
     p.mul,
   );
-  const windows = (outside: number): Node => {
+  const positions = (inside: Node): Node => {
+    let left = inside;
+    const parts = axes.map(() => inside);
+    for (let i = rank - 1; i >= 0; i--) {
+      const tap = p.binary('irem', left, int(longest[i]!));
+      left = p.binary('idiv', left, int(longest[i]!));
+      parts[i] = p.mul(p.add(tap, along(axes[i]!.start, i)), int(scale(i)));
+    }
+    return combined(parts, p.add);
+  };
+  const even = axes.every((axis) => axis.even);
+  const windows = (image: Node, outside: number): Node => {
     let view: Node;
-    if (axes.every(({ even }) => even)) {
+    if (even) {
       // Windows side by side: a reshape.
       const split = p.reshape(image, [...image.shape.slice(0, 2), ...out.flatMap((n, i) => [n, longest[i]!])]);
       const order = out.map((_, i) => 2 + 2 * i);
       view = p.permute(split, [0, 1, ...order, ...order.map((axis) => axis + 1)]);
     } else {
       const flat = p.reshape(image, [...image.shape.slice(0, 2), sizeOf(spatial)]);
-      view = makeNode(gatherPrimitive, [flat, p.broadcastTo(positions, [...out, ...longest])], { axis: 2 });
+      view = makeNode(gatherPrimitive, [flat, p.broadcastTo(taps, [...out, ...longest])], { axis: 2 });
     }
     return masks.length === 0
       ? view
@@ -105,13 +118,15 @@ function adaptive(op: string, rank: number, x: Node, size: AdaptiveSize, setting
           p.like(view, outside),
         );
   };
-  return { image, layout, out, windows, positions, counts };
+  return { image, layout, windows, even, positions, counts };
 }
 
 interface AxisWindows {
   readonly longest: number;
   /** True if the windows lie side by side. */
   readonly even: boolean;
+  /** Where window i begins, [m]. */
+  readonly start: Node;
   /** Position of element k of window i, [m, longest]; those beyond the window's end are moved inside. */
   readonly index: Node;
   /** Whether element k belongs to window i; null if all do. */
@@ -139,6 +154,7 @@ function axisWindows(n: number, m: number): AxisWindows {
   return {
     longest,
     even: n % m === 0,
+    start,
     index: p.binary('minimum', at, int(n - 1)),
     inside: longest === shortest ? null : p.lt(at, p.reshape(end, [m, 1])),
     length: p.sub(end, start),
@@ -151,7 +167,7 @@ function adaptiveAverage(op: string, rank: number, x: Tensor, size: AdaptiveSize
   checkNames(op, settings, 'layout');
   return compose(op, () => {
     const a = adaptive(op, rank, floatOperand(x), size, settings);
-    const total = p.reduce(a.windows(0), 'sum', innerAxes(rank));
+    const total = p.reduce(a.windows(a.image, 0), 'sum', innerAxes(rank));
     return wrap(fromChannelsFirst(p.div(total, p.cast(a.counts, total.dtype)), a.layout));
   });
 }
@@ -214,17 +230,37 @@ function adaptiveMaximum(
   return compose(op, () => {
     const node = nodeOf(x);
     const a = adaptive(op, rank, node, size, settings);
-    const view = a.windows(Number(lowest(node.dtype)));
-    const largest = wrap(fromChannelsFirst(p.reduce(view, 'max', innerAxes(rank), 'first'), a.layout));
-    if (!settings.returnIndices) return largest;
-    // The winner's place in its window picks the position of that place.
-    const winner = p.argReduce(view, 'max', innerAxes(rank));
-    const count = sizeOf(view.shape.slice(2 + rank));
-    const taps = p.reshape(p.broadcastTo(a.positions, view.shape.slice(2)), [...a.out, count]);
-    const here = p.eq(p.insertAxes(winner, [2 + rank]), p.iota(count));
-    const found = p.reduce(p.where(here, taps, int(0)), 'sum', [2 + rank]);
-    return [largest, wrap(fromChannelsFirst(found, a.layout))];
+    const values = wrap(fromChannelsFirst(largest(a, rank), a.layout));
+    return settings.returnIndices ? [values, wrap(fromChannelsFirst(winners(a, a.image, rank), a.layout))] : values;
   });
+}
+
+const lowestOf = (image: Node): number => Number(lowest(image.dtype));
+
+/** Position in its image of the largest element of each window, the first of equals. */
+function winners(a: Adaptive, image: Node, rank: number): Node {
+  return a.positions(p.argReduce(a.windows(image, lowestOf(image)), 'max', innerAxes(rank)));
+}
+
+/** The largest element of each window. Where windows share elements, gradients are added at the winners: other elements of windows get none. */
+function largest(a: Adaptive, rank: number): Node {
+  const top = p.reduce(a.windows(a.image, lowestOf(a.image)), 'max', innerAxes(rank), 'first');
+  if (a.even) return top;
+  const node = makeNode('stopGradient', [top, a.image], null);
+  customRules.set(node, (grad, { src }) => {
+    const image = src[1]!;
+    const places = sizeOf(image.shape);
+    const planes = image.shape[0]! * image.shape[1]!;
+    const own = p.mul(p.iota(planes), int(sizeOf(image.shape.slice(2))));
+    const found = p.add(
+      winners(a, image, rank),
+      p.reshape(own, [...image.shape.slice(0, 2), ...image.shape.slice(2).map(() => 1)]),
+    );
+    const updates = [p.reshape(found, [sizeOf(found.shape)]), p.reshape(grad, [sizeOf(found.shape)])];
+    const sums = makeNode(scatterAddPrimitive, [p.constant(0, grad.dtype, [places]), ...updates], { axis: 0 });
+    return [null, p.reshape(sums, image.shape)];
+  });
+  return node;
 }
 
 /**

@@ -42,6 +42,37 @@ describe('reductions at their edges', () => {
     expect(await mixed([0, 0, 0])).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0]);
   });
 
+  it('the gradient of prod is the product of the others, along any axes, and takes a few products of the whole', async () => {
+    for (const [shape, axis] of [
+      [[7], [0]],
+      [[1, 4], [0]],
+      [[6, 5], [0]],
+      [[5, 6], [1]],
+      [
+        [2, 3, 5, 2],
+        [1, 3],
+      ],
+      [
+        [3, 2, 3],
+        [0, 1, 2],
+      ],
+      [[2, 0], [1]],
+    ] as const) {
+      const size = shape.reduce((a, b) => a * b, 1);
+      const data = Array.from({ length: size }, (_, i) => (i % 7 === 3 ? 0 : Math.sin(i + 1) + 1.5));
+      const at = (i: number): number[] =>
+        shape.map((n, a) => Math.floor(i / shape.slice(a + 1).reduce((x, y) => x * y, 1)) % n);
+      const along = (i: number, j: number): boolean =>
+        i !== j && at(i).every((v, a) => (axis as readonly number[]).includes(a) || v === at(j)[a]);
+      const others = data.map((_, i) => data.reduce((value, x, j) => (along(i, j) ? value * x : value), 1));
+      const x = pg.tensor(Float64Array.from(data), { shape: [...shape] });
+      await near(pg.grad((t: Tensor) => pg.sum(pg.prod(t, [...axis])))(x) as Tensor, others, 1e-13);
+    }
+    const x = pg.zeros([4, 512]);
+    const { kernels } = await pg.profile(() => pg.grad((t: Tensor) => pg.sum(pg.prod(t, 1)))(x) as Tensor);
+    expect(kernels.reduce((sum, { flops }) => sum + flops, 0)).toBeLessThan(8 * x.size);
+  });
+
   it('logSumExp of nothing but -infinity is -infinity, without slope', async () => {
     const rows = f64([
       [-inf, -inf],
