@@ -9,7 +9,7 @@ import { dropAxes, dilated } from '@polygrad/compiler/shape/axes';
 import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import type { Attrs, ConvAttr } from '../../graph/node.ts';
 import { type PlanGraph, type PlanNode, isPlanOp, type Product, typicalOf } from '../capture/plan-graph.ts';
-import { chunkCount, chunkLeast, enough, inChunks, runsOf, staysWhole } from '../capture/split.ts';
+import { chunkCount, chunkLeast, enough, inChunks, runsOf, splitReduce, staysWhole } from '../capture/split.ts';
 import type { Range } from '@polygrad/compiler/ir/expr';
 import type { KNode } from '@polygrad/compiler/ir/ir';
 import { longestRow } from '../fusion/cost.ts';
@@ -22,6 +22,7 @@ export interface RareForms extends RareLoops {
   readonly keepRow: typeof keepRow;
   readonly splitDilated: typeof splitDilated;
   readonly splitArgReduce: typeof splitArgReduce;
+  readonly splitReduce: typeof splitReduce;
   readonly sumOfProducts: typeof sumOfProducts;
 }
 
@@ -35,6 +36,7 @@ export const forms: RareForms = {
   keepRow,
   splitDilated,
   splitArgReduce,
+  splitReduce,
   sumOfProducts,
 };
 
