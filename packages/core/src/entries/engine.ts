@@ -52,6 +52,7 @@ export {
 } from '@polygrad/compiler/shape/options';
 export { ArgumentError, PolygradError, type PolygradErrorCode } from '@polygrad/compiler/shape/errors';
 export { lossGradients } from '../autodiff/grad.ts';
+export { uploaded } from '../ops/creation/creation.ts';
 export { holdFlushes } from '../graph/scope.ts';
 export { withStandIns } from '../tensor/scope.ts';
 export { refuseNames, showAs } from '#shown-as';
