@@ -50,7 +50,7 @@ export {
   type OptionRules,
   shown,
 } from '@polygrad/compiler/shape/options';
-export { ArgumentError, PolygradError, type PolygradErrorCode } from '@polygrad/compiler/shape/errors';
+export { ArgumentError, fault, PolygradError, type PolygradErrorCode } from '@polygrad/compiler/shape/errors';
 export { lossGradients } from '../autodiff/grad.ts';
 export { uploaded } from '../ops/creation/creation.ts';
 export { holdFlushes } from '../graph/scope.ts';
