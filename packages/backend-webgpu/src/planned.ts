@@ -55,7 +55,7 @@ export async function createPlannedWebGpuEngine(options: PlannedWebGpuOptions = 
   // What is no object is refused there.
   return startEngine(Object(options) === options ? others : options, async () => {
     const { openPlanned, describe, checkOptions } = await planned();
-    return { describe, checkOptions, open: (offered) => openPlanned(offered, others, profile) };
+    return { describe, checkOptions, open: (offered, given) => openPlanned(offered, given, profile) };
   });
 }
 
