@@ -4,6 +4,8 @@
  *
  * The last command may still be running in workers when `run` returns; code that touches memory calls `finish` first.
  */
+import { told } from '#listing';
+import { fault } from '@polygrad/core/engine';
 import type { Binding, Command } from '@polygrad/core/engine';
 import type { CpuKernel } from './kernel.ts';
 import type { ArgsBlock } from './memory/args.ts';
@@ -81,8 +83,8 @@ export class CommandQueue {
 }
 
 function wrongArguments(kernel: CpuKernel, bindings: readonly Binding[], scalars: readonly unknown[]): Error {
-  return new Error(
-    `[cpu.submit] kernel '${kernel.name}' takes ${kernel.paramCount} tensors and ${kernel.scalarKinds.length} scalars: ` +
-      `got ${bindings.length} and ${scalars.length}`,
-  );
+  const what =
+    told &&
+    `kernel '${kernel.name}' takes ${kernel.paramCount} tensors and ${kernel.scalarKinds.length} scalars: got ${bindings.length} and ${scalars.length}`;
+  return fault('cpu.submit', what);
 }

@@ -4,6 +4,8 @@ import type { WebGpuEngineOptions } from './options.ts';
 import type { WebGpuEngine } from './public.ts';
 import { probeWebGpu, startEngine } from './start.ts';
 
+const load = (): Promise<typeof import('./engine.ts')> => import('./engine.ts');
+
 /**
  * Makes an engine on a WebGPU adapter.
  *
@@ -21,12 +23,12 @@ import { probeWebGpu, startEngine } from './start.ts';
  * }
  */
 export function createWebGpuEngine(options: WebGpuEngineOptions = {}): Promise<WebGpuEngine> {
-  return startEngine(options, () => import('./engine.ts'));
+  return startEngine(options, load);
 }
 
 /** The 'webgpu' backend. Options: those of `createWebGpuEngine`. */
 export const webgpuProvider: BackendProvider = {
   name: 'webgpu',
-  probe: probeWebGpu,
+  probe: () => probeWebGpu(load),
   create: (options) => createWebGpuEngine(options as WebGpuEngineOptions | undefined),
 };

@@ -22,7 +22,7 @@ import {
 } from '@polygrad/core/engine';
 import type { Program } from '@polygrad/core/engine/planned';
 import { host } from '#host';
-import type { Found } from './device/adapter.ts';
+import type { Found } from './device/naming.ts';
 import type { DeviceArithmetic } from './device/arithmetic.ts';
 import { CommandQueue } from './commands/command-queue.ts';
 import { BindGroups } from './kernels/bindings.ts';

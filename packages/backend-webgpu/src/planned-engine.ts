@@ -8,7 +8,8 @@ import {
   showEngine,
 } from '@polygrad/core/engine';
 import { hasPlansFor, LateCode, laterLowering } from '@polygrad/core/engine/planned';
-import type { Found } from './device/adapter.ts';
+import { describe, type Found } from './device/naming.ts';
+import type { Offered } from './device/adapter.ts';
 import { arithmeticOf } from './device/arithmetic.ts';
 import { capsOf, openDevice } from './device/device.ts';
 import { decided, hasProfile, profileCaps, profiles } from './device/profile.ts';
@@ -16,7 +17,10 @@ import { WebGpuEngine } from './gpu-engine.ts';
 import type { KernelCode } from './kernel-code.ts';
 import type { WebGpuKernel } from './kernels/kernel.ts';
 import { keptFrom, shaderKept } from './kernels/kept.ts';
-import type { WebGpuEngineOptions, WebGpuProfile } from './options.ts';
+import { checkOptions, type WebGpuEngineOptions, type WebGpuProfile } from './options.ts';
+
+export { describe } from './device/naming.ts';
+export { checkOptions } from './options.ts';
 
 /** A compiler that is loaded when it is asked for something. */
 class LateCompiler implements KernelCode {
@@ -115,10 +119,12 @@ function checkProfile(profile: WebGpuProfile, found: Found, options: WebGpuEngin
  * start: no plan fits it, or plans shall be recorded. Those must be what is asked for first, and a flush that had to wait may ask for others.
  */
 export async function openPlanned(
-  found: Found,
+  offered: Offered,
   options: WebGpuEngineOptions,
   asked: WebGpuProfile | undefined,
 ): Promise<WebGpuEngine> {
+  checkOptions(options);
+  const found = describe(offered);
   if (asked !== undefined) checkProfile(asked, found, options);
   const gpu = await openDevice(found);
   const isFree = asked === undefined && decided.every((name) => options[name] === undefined);

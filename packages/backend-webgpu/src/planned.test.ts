@@ -18,7 +18,7 @@ import type { IEngine } from '@polygrad/core/engine';
 import { selfTest } from '@polygrad/core/engine/self-test';
 import { type PlanFile, type PlanStore, recordPlans, usePlanCache, usePlanFile } from '@polygrad/core/plans';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Found } from './device/adapter.ts';
+import type { Found } from './device/naming.ts';
 import { profileCaps, profiles } from './device/profile.ts';
 import { testAdapter, testEngine } from './fixtures/device.ts';
 import { kernelCode } from './kernel-code.ts';

@@ -54,15 +54,15 @@ export async function createPlannedWebGpuEngine(options: PlannedWebGpuOptions = 
   );
   // What is no object is refused there.
   return startEngine(Object(options) === options ? others : options, async () => {
-    const { openPlanned } = await planned();
-    return { open: (found) => openPlanned(found, others, profile) };
+    const { openPlanned, describe, checkOptions } = await planned();
+    return { describe, checkOptions, open: (offered, given) => openPlanned(offered, given, profile) };
   });
 }
 
 /** The 'webgpu' backend, whose engine loads its compiler when a plan is missing. Options: those of `createPlannedWebGpuEngine`. */
 export const plannedWebGpuProvider: BackendProvider = {
   name: 'webgpu',
-  probe: probeWebGpu,
+  probe: () => probeWebGpu(planned),
   create: (options) => createPlannedWebGpuEngine(options as PlannedWebGpuOptions | undefined),
 };
 

@@ -3,6 +3,8 @@
  *
  * Runs once between lowering and printing. Values nothing needs keep a count of zero and are never printed.
  */
+import { told } from '#listing';
+import { refuse } from './target.ts';
 import { type Block, isCheap, type Val } from './lir.ts';
 
 /** Fills `uses`, `left` and `imports` below `root`. */
@@ -54,7 +56,7 @@ function count(v: Val, at: Block): void {
   if (v.block === at || (v.cls === null && isCheap(v))) return;
   let child = at;
   while (child.parent !== v.block) {
-    if (child.parent === null) throw new Error('[emit] a value is used outside its block');
+    if (child.parent === null) refuse(told && 'a value is used outside its block');
     child = child.parent;
   }
   if (v.imported === child) return;

@@ -3,7 +3,7 @@ import { host } from '#host';
 import type { DType } from '@polygrad/core';
 import { defaultStore, type EngineCaps, EngineMissingError, type EngineTuning } from '@polygrad/core/engine';
 import { wgslNativeOps } from '@polygrad/emit-c/wgsl-facts';
-import type { Found } from './adapter.ts';
+import type { Found } from './naming.ts';
 import type { WebGpuEngineOptions } from '../options.ts';
 
 /** Limits asked for as far as the adapter goes; the others stay at WebGPU's defaults. */

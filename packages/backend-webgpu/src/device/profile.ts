@@ -6,7 +6,7 @@
  */
 import type { EngineCaps } from '@polygrad/core/engine';
 import type { WebGpuEngineOptions, WebGpuProfile } from '../options.ts';
-import type { Found } from './adapter.ts';
+import type { Found } from './naming.ts';
 
 /** All profiles, the best first. */
 export const profiles: readonly WebGpuProfile[] = ['f16-subgroups', 'f16', 'subgroups', 'common'];

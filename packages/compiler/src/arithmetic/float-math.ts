@@ -1,7 +1,7 @@
 /**
  * A notation for decompositions: arithmetic on kernel expressions in one floating-point dtype. JavaScript numbers become constants.
  *
- * What depends on the format (powers of two, signs, splitting numbers) is in a class for each, so that
+ * What depends on the format (powers of two, signs, splitting numbers) is in a class for each, or in decompose/parts.ts where few functions use it, so that
  * a function is written once and differs between dtypes only in its coefficients. Functions stay close to half a unit in the
  * last place by keeping rounding errors of sums (T. J. Dekker, "A floating-point technique for extending the available precision", Numerische
  * Mathematik 18, 1971): for s = a + b with |a| >= |b|, (a - s) + b is exactly the error.
@@ -55,20 +55,10 @@ export abstract class FloatMath extends Exprs {
     void plus;
     return this.whole(this.mul(a, factor));
   }
-  /** 2^(n + plus), which must be a normal number. */
-  abstract power(n: Whole, plus?: number): KNode;
-  /** 2^(-2n) for n >= 0; 2^-120 from n = 60 on. */
-  abstract inverseSquare(n: Whole): KNode;
   /** a * 2^n for a around one and any n in the range of the format and a little beyond: rounds once, denormals included. */
   abstract scale(a: KNode, n: Whole): KNode;
   /** x = 2^n mantissa with the mantissa in [cut, 2 cut), for positive finite x, with `denormals` also denormal ones; n is a number of the dtype. */
   abstract split(x: KNode, cut: number, denormals?: boolean): { readonly n: KNode; readonly mantissa: KNode };
-  /** a cut or rounded to half the significant bits or less, so that products of two such numbers are exact. */
-  abstract head(a: KNode): KNode;
-  /** The sign of a, for `withSign`. */
-  abstract signOf(a: KNode): KNode;
-  /** a >= 0 with that sign. */
-  abstract withSign(a: KNode, sign: KNode): KNode;
 
   // --- arithmetic
 
@@ -90,10 +80,6 @@ export abstract class FloatMath extends Exprs {
   /** A nearest integer; of two equally near ones the engine decides. */
   nearest(a: KNode): KNode {
     return this.caps.nativeOps.has('ROUND') ? this.unary('ROUND', a) : this.floor(this.add(a, 0.5));
-  }
-  /** a as a rounded number: the engine must not contract a product into a sum. */
-  rounded(a: KNode): KNode {
-    return this.unary('ROUNDED', a);
   }
   /** a limited to [low, high]; NaN stays. */
   clamp(a: KNode, low: number, high: number): KNode {
@@ -123,16 +109,8 @@ export abstract class FloatMath extends Exprs {
   override where(cond: KNode, a: Operand, b: Operand): KNode {
     return super.where(cond, typeof a === 'object' ? a : this.c(Number(a)), b);
   }
-  /** The value of the first test that holds; the last value if none does. */
-  choose(tests: readonly KNode[], values: readonly number[]): KNode {
-    return tests.reduceRight((rest, test, i) => this.where(test, values[i]!, rest), this.c(values[tests.length]!));
-  }
   isNaN(a: KNode): KNode {
     return this.unary('ISNAN', a);
-  }
-  /** True for negative numbers and for -0. The sign survives the cast to float32. */
-  isNegative(a: KNode): KNode {
-    return this.lt(this.bitcast(this.cast(a, 'float32'), 'int32'), 0);
   }
 }
 
@@ -146,27 +124,20 @@ export class Math64 extends FloatMath {
     const value = this.nearest(a);
     return { value, bits: value, bias: 0 };
   }
-  power(n: Whole, plus = 0): KNode {
-    const { rest, part } = this.#powers(plus === 0 ? n.value : this.add(n.value, plus));
-    return this.mul(rest, part);
-  }
-  inverseSquare(n: Whole): KNode {
-    return this.#smallPower(this.mul(this.min(n.value, 60), -2));
-  }
   scale(a: KNode, n: Whole): KNode {
-    const { rest, part } = this.#powers(n.value);
+    const { rest, part } = this.powers(n.value);
     return this.mul(this.mul(a, rest), part);
   }
 
   /** 2^n as rest * part, n in [-1134, 1135]: part a power of 2^16 within the normal numbers. */
-  #powers(n: KNode): { readonly rest: KNode; readonly part: KNode } {
+  powers(n: KNode): { readonly rest: KNode; readonly part: KNode } {
     const sixteenths = this.clamp(this.floor(this.mul(n, 1 / 16)), -63, 63);
-    let part = this.#smallPower(sixteenths);
+    let part = this.smallPower(sixteenths);
     for (let i = 0; i < 4; i++) part = this.mul(part, part);
-    return { rest: this.#smallPower(this.sub(n, this.mul(sixteenths, 16))), part };
+    return { rest: this.smallPower(this.sub(n, this.mul(sixteenths, 16))), part };
   }
   /** 2^n for n in [-126, 127]. */
-  #smallPower(n: KNode): KNode {
+  smallPower(n: KNode): KNode {
     const bits = this.shl(this.add(this.cast(n, 'int32'), 127), 23);
     return this.cast(this.bitcast(bits, 'float32'), 'float64');
   }
@@ -185,16 +156,6 @@ export class Math64 extends FloatMath {
     const n = this.sub(this.shr(single, 23), 127);
     const down = this.bitcast(this.shl(this.sub(127, n), 23), 'float32');
     return { n: this.add(exponent, this.cast(n, 'float64')), mantissa: this.mul(scaled, this.cast(down, 'float64')) };
-  }
-  /** 24 bits, for numbers in float32's range. */
-  head(a: KNode): KNode {
-    return this.cast(this.cast(a, 'float32'), 'float64');
-  }
-  signOf(a: KNode): KNode {
-    return this.isNegative(a);
-  }
-  withSign(a: KNode, sign: KNode): KNode {
-    return this.where(sign, this.neg(a), a);
   }
 }
 
@@ -224,7 +185,7 @@ export class Math32 extends FloatMath {
 
   /** GPUs may reassociate sums, and convert to integers cheaply; on other engines adding a large constant is cheapest. */
   whole(a: KNode): Whole {
-    if (this.caps.simt) return this.#converted(this.nearest(a));
+    if (this.caps.simt) return this.converted(this.nearest(a));
     const shifted = this.add(a, SHIFTER);
     return { value: this.sub(shifted, SHIFTER), bits: this.bits(shifted), bias: SHIFTER_BITS };
   }
@@ -233,31 +194,22 @@ export class Math32 extends FloatMath {
     const shifted = this.muladd(a, factor, SHIFTER + plus);
     return { value: this.sub(shifted, SHIFTER + plus), bits: this.bits(shifted), bias: SHIFTER_BITS + plus };
   }
-  /** An integer-valued float64 of at most 2^22 in size. */
-  wholeOf(wide: KNode): Whole {
-    const value = this.cast(wide, 'float32');
-    if (this.caps.simt) return this.#converted(value);
+  /** A whole number of at most 2^22 in size as an integer that is too large. */
+  shifted(value: KNode): Whole {
     return { value, bits: this.bits(this.add(value, SHIFTER)), bias: SHIFTER_BITS };
   }
-  #converted(value: KNode): Whole {
+  converted(value: KNode): Whole {
     return { value, bits: this.cast(value, 'int32'), bias: 0 };
   }
 
-  power(n: Whole, plus = 0): KNode {
-    return this.fromBits(this.shl(this.#moved(n, 127 + plus, 9), 23));
-  }
   /** n + plus in the lowest `digits` bits. */
-  #moved(n: Whole, plus: number, digits: number): KNode {
+  moved(n: Whole, plus: number, digits: number): KNode {
     const by = plus - n.bias;
     return by % 2 ** digits === 0 ? n.bits : this.add(n.bits, by);
   }
-  inverseSquare(n: Whole): KNode {
-    const capped = this.min(this.sub(n.bits, n.bias), 60);
-    return this.fromBits(this.sub(127 << 23, this.shl(capped, 24)));
-  }
   /** In two steps, n in [-252, 254]. */
   scale(a: KNode, n: Whole): KNode {
-    const sum = this.#moved(n, 254, 10);
+    const sum = this.moved(n, 254, 10);
     const half = this.shr(sum, 1);
     const one = this.fromBits(this.shl(half, 23));
     const other = this.fromBits(this.shl(this.sub(sum, half), 23));
@@ -271,15 +223,5 @@ export class Math32 extends FloatMath {
     const mantissa = this.fromBits(this.sub(bits, this.shl(n, 23)));
     const exponent = this.cast(n, 'float32');
     return { n: denormals ? this.add(exponent, this.where(tiny, -24, 0)) : exponent, mantissa };
-  }
-  /** 12 bits. */
-  head(a: KNode): KNode {
-    return this.fromBits(this.and(this.bits(a), 0xfffff000));
-  }
-  signOf(a: KNode): KNode {
-    return this.and(this.bits(a), 0x80000000);
-  }
-  withSign(a: KNode, sign: KNode): KNode {
-    return this.fromBits(this.or(this.bits(a), sign));
   }
 }

@@ -10,6 +10,7 @@ import type { Range } from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopKernel, Program } from '../ir/ir.ts';
 import type { ReduceOp } from '../ir/operations.ts';
 import type { TargetCaps } from '../ir/target.ts';
+import type { DType } from '../shape/dtype.ts';
 import type { ProductCosts } from './costs/cpu.ts';
 import type { PickLanes, Values } from './linearize/scope.ts';
 import type { LoopNest } from './loops/transforms.ts';
@@ -55,6 +56,22 @@ export interface Beside {
   ): LoopNest;
 }
 
+/** The accumulators of all copies of a reduction, by the width of their vectors, and how states are combined. */
+export interface Copies {
+  readonly groups: readonly { readonly lanes: number; readonly valueOf: (copy: number) => KNode }[];
+  readonly tree: (states: readonly State[]) => State;
+  readonly combine: (x: State, y: State) => State;
+}
+
+/** Combines the lanes of `count` copies; gives the memory with a result for each. */
+export type CopyByCopy = (
+  values: Values,
+  node: KNodeOf<'REDUCE'>,
+  accumulator: DType,
+  count: number,
+  copies: Copies,
+) => KNode;
+
 /** Ways to write loops that few nests have use of, and all can do without. */
 export interface RareLoops {
   /** Columns per group of reductions that are accumulated in group memory, with vectors along a range; null where registers accumulate (loops/columns.ts). */
@@ -67,6 +84,8 @@ export interface RareLoops {
     options: SumOptions,
     overColumns: OverColumns,
   ): void;
+  /** linearize/copy-by-copy.ts */
+  readonly copyByCopy: CopyByCopy;
   /** loops/reduce-while-staging.ts */
   reduceWhileStaging(nest: LoopNest): LoopNest;
   /** loops/rows-and-rest.ts */

@@ -4,6 +4,8 @@
  * Each replaced range has a value (what stands for it in expressions) and a list (what stands for it where it is bound:
  * the loops of a store, the ranges of REDUCE and STAGE). Everything is simplified again on the way.
  */
+import { told } from '#shown-as';
+import { fault } from '../shape/errors.ts';
 import type { DType } from '../shape/dtype.ts';
 import type { KNode, LoopKernel, LoopStore, Transform } from './ir.ts';
 import { type BinaryOp, type ReduceOp, type TernaryOp, type UnaryOp, isArg } from './operations.ts';
@@ -171,7 +173,7 @@ export function remake(e: Exprs, n: KNode, src: readonly KNode[]): KNode {
     case 'LANE':
       return e.lane(a, n.arg.lane);
     default:
-      if (!isArithmetic(n.op)) throw new Error(`[kernel] ${n.op} cannot be part of a value`);
+      if (!isArithmetic(n.op)) throw fault('kernel', told && `${n.op} cannot be part of a value`);
       if (src.length === 1) return e.unary(n.op as UnaryOp, a);
       if (src.length === 2) return e.binary(n.op as BinaryOp, a, b);
       return e.ternary(n.op as TernaryOp, a, b, src[2]!);

@@ -4,6 +4,8 @@
  * Statements are needed, and what needed nodes are made from. Emitters say what that is: one that makes addresses of index sums, or prints
  * two operations as one, needs other nodes than the sources.
  */
+import { told } from '#shown-as';
+import { fault } from '../shape/errors.ts';
 import type { KNode, Program } from './ir.ts';
 
 /** The nodes that the code of a node is made from, where these are not its sources. */
@@ -80,7 +82,7 @@ export function blocksOf({ body }: Program): Int32Array {
       // What ends without a beginning leaves open what never ends.
       if (op === 'ENDLOOP' || op === 'ENDIF') open = around[open] ?? body.length;
     }
-    if (open >= 0) throw new Error('[kernel] unpaired blocks');
+    if (open >= 0) throw fault('kernel', told && 'unpaired blocks');
     known.set(body, around);
   }
   return around;

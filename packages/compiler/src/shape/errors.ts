@@ -128,3 +128,14 @@ export class ArgumentError extends OperationError {
 export function showShape(shape: Shape): string {
   return shownList(shape);
 }
+
+/**
+ * An error that only the library's own code, or an engine's, can cause. Published pages do not carry which rule it breaks (`told` of `#shown-as`), nor who
+ * asked too much of what.
+ *
+ * @example
+ * throw fault('plan', told && 'kernels wait for each other');
+ */
+export function fault(where: string, what: string | false): Error {
+  return new Error(`[${where}] ${what || 'breaks a rule of the library: a development build says which'}`);
+}

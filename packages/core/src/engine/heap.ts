@@ -5,7 +5,8 @@
  * All bookkeeping is on the JavaScript side, so allocation does not touch the memory itself. Allocation and freeing take
  * constant time except for growth. Blocks start at multiples of 64 bytes.
  */
-import { showAs } from '#shown-as';
+import { fault } from '@polygrad/compiler/shape/errors';
+import { showAs, told } from '#shown-as';
 import type { Binding, EngineBuffer } from './engine.ts';
 import { OutOfMemoryError } from './errors.ts';
 
@@ -142,7 +143,7 @@ export class Heap {
 
   /** Takes a block back; it merges with free neighbours. */
   free(block: Block): void {
-    if (block.free) throw new Error(`[cpu.free] block at ${block.address} is free already`);
+    if (block.free) throw fault('cpu.free', told && `block at ${block.address} is free already`);
     block.free = true;
     this.#live -= block.size;
     this.#count--;
@@ -327,9 +328,9 @@ export class HeapBuffers {
   #own(buffer: EngineBuffer): HeapBuffer {
     const own = buffer as HeapBuffer;
     if (own.heap !== this.heap)
-      throw new Error(`[${this.#engine}] the buffer belongs to another engine: allocate it from this one`);
+      throw fault(this.#engine, told && 'the buffer belongs to another engine: allocate it from this one');
     if (own.block === null)
-      throw new Error(`[${this.#engine}] the buffer was freed: its memory may hold something else by now`);
+      throw fault(this.#engine, told && 'the buffer was freed: its memory may hold something else by now');
     return own;
   }
 
@@ -339,8 +340,9 @@ export class HeapBuffers {
     // Asked for every binding of every batch.
     if (own.heap !== this.heap || own.block === null) this.#own(buffer);
     if (!(offset >= 0 && offset + bytes <= own.bytes))
-      throw new Error(
-        `[${this.#engine}] a binding lies outside its buffer: offset ${offset} and ${bytes} bytes of ${own.bytes}`,
+      throw fault(
+        this.#engine,
+        told && `a binding lies outside its buffer: offset ${offset} and ${bytes} bytes of ${own.bytes}`,
       );
     return own.address + offset;
   }

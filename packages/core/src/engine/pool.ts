@@ -5,6 +5,8 @@
  * serves the next request of that class. Engines run commands in order, so memory may be reused while commands that
  * use it are still queued. This file knows no tensors; planner/arena.ts places temporaries in the arenas of a plan.
  */
+import { told } from '#shown-as';
+import { fault } from '@polygrad/compiler/shape/errors';
 import type { Node, NodeStorage, StorageBuffer } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
 import type { Binding, Command, EngineBuffer, IEngine } from './engine.ts';
@@ -94,12 +96,12 @@ export class PoolBuffer implements StorageBuffer {
   }
 
   retain(): void {
-    if (this.refs <= 0) throw new Error(`[pool] buffer ${this.id} is used after it was given back`);
+    if (this.refs <= 0) throw fault('pool', told && `buffer ${this.id} is used after it was given back`);
     this.refs++;
   }
 
   release(): void {
-    if (this.refs <= 0) throw new Error(`[pool] buffer ${this.id} is given back twice`);
+    if (this.refs <= 0) throw fault('pool', told && `buffer ${this.id} is given back twice`);
     if (--this.refs === 0) {
       if (this.copies !== null) this.dropCopies();
       this.pool.recycle(this);

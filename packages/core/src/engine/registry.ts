@@ -5,6 +5,7 @@
  * Backend packages register a provider when they are imported. The registry is stored under a global symbol, so that several copies of
  * this package in one program share it. Nothing here imports a backend.
  */
+import { told } from '#shown-as';
 import type { IEngine } from './engine.ts';
 import { computesIn } from '@polygrad/compiler/ir/target';
 import type { DType } from '@polygrad/compiler/shape/dtype';
@@ -265,6 +266,13 @@ export function currentEngine(): IEngine | null {
 
 /** Makes an engine the current one, at once. */
 export function replaceEngine(engine: IEngine, madeWith?: Readonly<Record<string, unknown>>): IEngine {
+  if (told) checkLowering(engine);
+  if (madeWith !== undefined) options.set(engine, madeWith);
+  return (registry().current = remembered(engine));
+}
+
+/** What engines' authors may have left out; published pages do not ask. */
+function checkLowering(engine: IEngine): void {
   if (engine.caps?.lowering === undefined) {
     throw new UnsupportedError(
       engine.name,
@@ -280,8 +288,6 @@ export function replaceEngine(engine: IEngine, madeWith?: Readonly<Record<string
       say`caps.lowering is for engines that compute in every dtype they hold, and this one does not in ${alien}; name anyLowering of '@polygrad/core/engine/threads'`,
     );
   }
-  if (madeWith !== undefined) options.set(engine, madeWith);
-  return (registry().current = remembered(engine));
 }
 
 /** Remembers a CPU engine for data that other engines cannot hold, while it lives; that of the 'cpu' backend whatever its name. */

@@ -50,8 +50,9 @@ export {
   type OptionRules,
   shown,
 } from '@polygrad/compiler/shape/options';
-export { ArgumentError, PolygradError, type PolygradErrorCode } from '@polygrad/compiler/shape/errors';
+export { ArgumentError, fault, PolygradError, type PolygradErrorCode } from '@polygrad/compiler/shape/errors';
 export { lossGradients } from '../autodiff/grad.ts';
+export { uploaded } from '../ops/creation/creation.ts';
 export { holdFlushes } from '../graph/scope.ts';
 export { withStandIns } from '../tensor/scope.ts';
 export { refuseNames, showAs } from '#shown-as';

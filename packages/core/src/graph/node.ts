@@ -11,6 +11,8 @@
  * A Tensor holds its node (`retain`, `release`). A needed node holds its sources, until it is realised without history
  * (`realise`) or dead.
  */
+import { told } from '#shown-as';
+import { fault } from '@polygrad/compiler/shape/errors';
 import type { DType } from '@polygrad/compiler/shape/dtype';
 import type { Shape, View } from '@polygrad/compiler/shape/view';
 
@@ -245,7 +247,7 @@ export function retain(node: Node): void {
 }
 
 function wrongLifetime({ id, op }: Node, when: string): Error {
-  return new Error(`[recorder] node ${id} (${op}) was released ${when}`);
+  return fault('recorder', told && `node ${id} (${op}) was released ${when}`);
 }
 
 /** Makes a floating node needed: it counts in its sources from now on, and floating sources become needed too. */

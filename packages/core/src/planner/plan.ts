@@ -2,6 +2,8 @@
  * Plans: everything about a flush that depends only on its structure, as compiled kernels and the bindings of their slots.
  * Also how a plan is made from a captured graph.
  */
+import { told } from '#shown-as';
+import { fault } from '@polygrad/compiler/shape/errors';
 import type { CompiledKernel, DispatchCommand, Groups, IEngine, Planner } from '../engine/engine.ts';
 import { block } from '../engine/pool.ts';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
@@ -235,7 +237,7 @@ function toPrograms(
   const [{ stores }] = unit as readonly [KernelDraft];
   const { node } = stores[0]!.demand;
   const programs = definitionOf(node.op).programs;
-  if (programs === undefined) throw new Error(`[plan] ${node.op} has no programs`);
+  if (programs === undefined) throw fault('plan', told && `${node.op} has no programs`);
   const { slots, scalars, key, lower } = programs(node, donations, size);
   return {
     slots,

@@ -2,16 +2,8 @@
  * State dictionaries: the values of a module's parameters and buffers by name, taken over from tensors or host arrays,
  * and brought to the host for saving. File formats are the data package's business.
  */
-import {
-  cast,
-  type DType,
-  detach,
-  isTensor,
-  keep,
-  type Tensor,
-  tensor,
-  type TypedArray,
-} from '@polygrad/core/functions';
+import { uploaded } from '@polygrad/core/engine';
+import { cast, type DType, detach, isTensor, keep, type Tensor, type TypedArray } from '@polygrad/core/functions';
 import { checkFits, checkTensor, NnError } from '../errors.ts';
 
 /** Tensors by name. */
@@ -166,11 +158,11 @@ function assignOne(target: Tensor, value: Tensor | StateArray): void {
     return;
   }
   const { shape } = value;
-  const uploaded = isTensor(value)
+  const own = isTensor(value)
     ? cast(value, dtype)
-    : tensor(value.dtype === dtype ? value.data : Int32Array.from(value.data, Number), { shape, dtype });
-  target.assign(uploaded);
-  uploaded.dispose();
+    : uploaded(value.dtype === dtype ? value.data : Int32Array.from(value.data, Number), shape, dtype);
+  target.assign(own);
+  own.dispose();
 }
 
 /**

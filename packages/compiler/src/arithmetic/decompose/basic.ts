@@ -3,6 +3,7 @@ import type { Exprs } from '../../ir/expr.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { type DType, isFloat, isSmallFloat } from '../../shape/dtype.ts';
 import type { FloatMath, Math32 } from '../float-math.ts';
+import { rounded, signOf, withSign } from './parts.ts';
 
 /** float32 drops the sign bit; elsewhere max(x, -x), which keeps NaN and makes -0 0. */
 export function abs(e: Exprs, x: KNode): KNode {
@@ -28,7 +29,7 @@ export function round(m: FloatMath, x: KNode): KNode {
   const odd = e.not(m.eq(m.floor(half), half));
   const up = e.or(m.lt(0.5, rest), e.and(m.eq(rest, 0.5), odd));
   // Infinities have no fraction, so they are not rounded up.
-  return m.withSign(m.where(up, m.add(low, 1), low), m.signOf(x));
+  return withSign(m, m.where(up, m.add(low, 1), low), signOf(m, x));
 }
 
 /** On bits where the dtype has a 32-bit view; float64 compares with itself, which IEEE engines (the only ones with it) get right. */
@@ -61,12 +62,12 @@ function twoSum(m: FloatMath, a: KNode, b: KNode): readonly [KNode, KNode] {
 function twoProduct(m: FloatMath, a: KNode, b: KNode): readonly [KNode, KNode] {
   const factor = m.t === 'float32' ? 2 ** 12 + 1 : 2 ** 27 + 1;
   const split = (x: KNode): readonly [KNode, KNode] => {
-    const stretched = m.rounded(m.mul(x, factor));
+    const stretched = rounded(m, m.mul(x, factor));
     const head = m.sub(stretched, m.sub(stretched, x));
     return [head, m.sub(x, head)];
   };
   const [[ah, al], [bh, bl]] = [split(a), split(b)];
-  const product = m.rounded(m.mul(a, b));
+  const product = rounded(m, m.mul(a, b));
   const rest = m.add(m.add(m.sub(m.mul(ah, bh), product), m.mul(ah, bl)), m.mul(al, bh));
   return [product, m.add(rest, m.mul(al, bl))];
 }
@@ -189,5 +190,5 @@ export function frem(m: FloatMath, x: KNode, y: KNode): KNode {
   const value = m.where(m.lt(a, b), a, rest);
   const defined = e.and(m.lt(0, b), m.lt(a, Number.POSITIVE_INFINITY));
   const nan = e.or(m.isNaN(y), e.not(defined));
-  return m.where(nan, Number.NaN, m.withSign(value, m.signOf(x)));
+  return m.where(nan, Number.NaN, withSign(m, value, signOf(m, x)));
 }

@@ -5,6 +5,8 @@
  * lanes and engines. float32 functions use float32 and int32 arithmetic wherever that is accurate to one unit in the last place, so that they
  * fill vectors; sin, cos, tan, pow and fmod use float64 for the hard part where the engine has it.
  */
+import { told } from '#shown-as';
+import { fault } from '../../shape/errors.ts';
 import { type DType, isFloat } from '../../shape/dtype.ts';
 import { abs, nanTest } from './basic.ts';
 import { exp, log } from './exponential.ts';
@@ -94,7 +96,7 @@ function broughtFunction(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null 
   if (made === undefined) return null;
   const dtype = n.dtype as DType;
   const integers = n.op === 'MULHI';
-  if (isFloat(dtype) === integers) throw new Error(`[kernel.decompose] ${n.op} is no operation on ${dtype}`);
+  if (isFloat(dtype) === integers) throw fault('kernel.decompose', told && `${n.op} is no operation on ${dtype}`);
   const m = dtype === 'float64' ? new Math64(e, caps) : new Math32(e, caps);
   const [a, b, c] = n.src.map((x) => e.cast(x, integers ? dtype : m.t)) as [KNode, KNode, KNode];
   return e.cast(made(m, a, b, c), dtype);

@@ -7,6 +7,7 @@
  */
 import type { KNode } from '../../ir/ir.ts';
 import type { Coefficients, FloatMath, Math32, Math64, Whole } from '../float-math.ts';
+import { headOf, inverseSquare, isNegative, powerOf, signOf, wholeOf, withSign } from './parts.ts';
 
 /** ln 2 in two parts: products of the first with whole numbers are exact (float64: fdlibm's e_exp.c and e_log.c). */
 const LN2: Coefficients = {
@@ -119,7 +120,7 @@ export function exp2(m: FloatMath, x: KNode): KNode {
 export function expm1(m: FloatMath, x: KNode): KNode {
   const reduced = reduce(m, limit(m, x, EXPM1_RANGE));
   const { high, low } = expm1Parts(m, reduced);
-  const power = m.power(reduced.n, -1);
+  const power = powerOf(m, reduced.n, -1);
   const base = m.sub(power, 0.5);
   const part = m.mul(power, high);
   const sum = m.add(base, part);
@@ -209,13 +210,13 @@ const LOG10_2: Coefficients = {
 function parts(m: FloatMath, x: KNode): { readonly n: KNode; readonly head: KNode; readonly tail: KNode } {
   const { n, mantissa } = m.split(x, Math.SQRT1_2);
   const f = m.sub(mantissa, 1);
-  const h = m.head(f);
+  const h = headOf(m, f);
   const half = m.mul(m.mul(h, h), 0.5);
   const halfRest = m.mul(m.mul(m.sub(f, h), m.add(f, h)), 0.5);
   const high = m.sub(f, half);
   const lost = m.sub(m.sub(f, high), half);
   const low = m.add(m.sub(cubicRest(m, f, m.mul(f, f)), halfRest), lost);
-  const head = m.head(high);
+  const head = headOf(m, high);
   return { n, head, tail: m.add(m.sub(high, head), low) };
 }
 
@@ -275,26 +276,26 @@ function bothWays(m: FloatMath, a: KNode): { n: Whole; one: KNode; rest: KNode; 
   const { high, low } = expm1Parts(m, reduced);
   const one = m.add(high, 1);
   const rest = m.add(m.add(m.sub(1, one), high), low);
-  return { n: reduced.n, one, rest, inverse: m.div(m.inverseSquare(reduced.n), one) };
+  return { n: reduced.n, one, rest, inverse: m.div(inverseSquare(m, reduced.n), one) };
 }
 
 export function sinh(m: FloatMath, x: KNode): KNode {
   const a = m.abs(x);
   const { n, one, rest, inverse } = bothWays(m, a);
-  const large = m.mul(m.mul(m.add(one, m.sub(rest, inverse)), m.power(n, -2)), 2);
-  return m.withSign(m.where(m.lt(a, 1), oddPoly(m, a, m.pick(SINH)), large), m.signOf(x));
+  const large = m.mul(m.mul(m.add(one, m.sub(rest, inverse)), powerOf(m, n, -2)), 2);
+  return withSign(m, m.where(m.lt(a, 1), oddPoly(m, a, m.pick(SINH)), large), signOf(m, x));
 }
 
 export function cosh(m: FloatMath, x: KNode): KNode {
   const { n, one, rest, inverse } = bothWays(m, m.abs(x));
-  return m.mul(m.mul(m.add(one, m.add(rest, inverse)), m.power(n, -2)), 2);
+  return m.mul(m.mul(m.add(one, m.add(rest, inverse)), powerOf(m, n, -2)), 2);
 }
 
 /** Above 0.625 as 1 - w with w = 2 / (e^2a + 1). */
 export function tanh(m: FloatMath, x: KNode): KNode {
   const a = m.min(m.abs(x), m.pick(LIMITS)[1]!);
   const { n, r } = reduceRoughly(m, m.add(a, a), 127);
-  const power = m.power(n);
+  const power = powerOf(m, n);
   const base = m.add(power, 1);
   const part = m.mul(power, expm1Small(m, r));
   const sum = m.add(base, part);
@@ -302,7 +303,7 @@ export function tanh(m: FloatMath, x: KNode): KNode {
   const one = m.sub(1, w);
   const rest = m.mul(m.mul(w, m.lost(base, part, sum)), m.mul(w, 0.5));
   const large = m.add(one, m.add(m.sub(m.sub(1, one), w), rest));
-  return m.withSign(m.where(m.lt(a, 0.625), oddPoly(m, a, m.pick(TANH)), large), m.signOf(x));
+  return withSign(m, m.where(m.lt(a, 0.625), oddPoly(m, a, m.pick(TANH)), large), signOf(m, x));
 }
 
 // erf in arithmetic.
@@ -333,7 +334,7 @@ function erf32(m: FloatMath, x: KNode): KNode {
   const near = m.muladd(x, m.poly(m.mul(x, x), NEAR), x);
   const t = m.sub(a, CENTRE);
   const [one, ...rest] = FAR as [number, ...number[]];
-  const far = m.withSign(m.muladd(splitPoly(m, t, rest), t, one), m.signOf(x));
+  const far = withSign(m, m.muladd(splitPoly(m, t, rest), t, one), signOf(m, x));
   return m.where(m.lt(a, 1), near, far);
 }
 
@@ -357,7 +358,7 @@ function erf64(m: FloatMath, x: KNode): KNode {
   const t = m.div(2, m.add(a, 2));
   const u = m.muladd(t, 4.8, -2.2);
   const far = m.sub(1, m.mul(t, exp(m, m.sub(m.poly(u, TAIL), m.mul(a, a)))));
-  return m.withSign(m.where(m.lt(a, 1), near, far), m.signOf(x));
+  return withSign(m, m.where(m.lt(a, 1), near, far), signOf(m, x));
 }
 
 export function erf(m: FloatMath, x: KNode): KNode {
@@ -409,7 +410,7 @@ function sizeWide(m: Math32, w: Math64, size: KNode, b: KNode): KNode {
   const log = w.add(w.mul(s, w.poly(w.mul(s, s), LOG2_WIDE)), e.cast(powEdges(m, size, n), 'float64'));
   const y = w.clamp(w.mul(e.cast(b, 'float64'), log), -limit, limit);
   const whole = w.nearest(y);
-  return m.scale(e.cast(w.poly(w.sub(y, whole), EXP2_WIDE), 'float32'), m.wholeOf(whole));
+  return m.scale(e.cast(w.poly(w.sub(y, whole), EXP2_WIDE), 'float32'), wholeOf(m, whole));
 }
 
 /** log2 of a positive finite number in two parts, the first of them short. */
@@ -422,25 +423,25 @@ function log2Parts(m: FloatMath, size: KNode): { readonly high: KNode; readonly 
   const [difference, sum] = [m.sub(x, centre), m.add(x, centre)];
   const inverse = m.div(1, sum);
   const s = m.mul(difference, inverse);
-  const head = m.head(s);
-  const sumHead = m.head(sum);
+  const head = headOf(m, s);
+  const sumHead = headOf(m, sum);
   const sumTail = m.sub(x, m.sub(sumHead, centre));
   const tail = m.mul(inverse, m.sub(m.sub(difference, m.mul(head, sumHead)), m.mul(head, sumTail)));
   // 3 + s^2 + s^4 (...) in two parts, then times s.
   const square = m.mul(s, s);
   const series = m.add(m.mul(m.mul(square, square), m.poly(square, m.pick(TERMS))), m.mul(tail, m.add(head, s)));
   const headSquare = m.mul(head, head);
-  const factor = m.head(m.add(m.add(headSquare, 3), series));
+  const factor = headOf(m, m.add(m.add(headSquare, 3), series));
   const factorTail = m.sub(series, m.sub(m.sub(factor, 3), headSquare));
   const main = m.mul(head, factor);
   const rest = m.add(m.mul(tail, factor), m.mul(factorTail, s));
-  const log = m.head(m.add(main, rest));
+  const log = headOf(m, m.add(main, rest));
   const logTail = m.sub(rest, m.sub(log, main));
   // Times 2 / (3 ln 2), plus log2 c and the exponent.
   const scaled = m.mul(log, scaleHigh);
   const scaledTail = m.add(m.add(m.mul(log, scaleLow), m.mul(logTail, scale)), m.where(upper, baseLow, 0));
   const base = m.where(upper, baseHigh, 0);
-  const high = m.head(m.add(m.add(m.add(scaled, scaledTail), base), n));
+  const high = headOf(m, m.add(m.add(m.add(scaled, scaledTail), base), n));
   return { high, low: m.sub(scaledTail, m.sub(m.sub(m.sub(high, n), base), scaled)) };
 }
 
@@ -449,7 +450,7 @@ function sizePlain(m: FloatMath, size: KNode, b: KNode): KNode {
   const { e } = m;
   const [limit] = m.pick(LIMIT) as [number];
   const { high, low } = log2Parts(m, size);
-  const head = m.head(b);
+  const head = headOf(m, b);
   const product = m.mul(head, high);
   const tail = m.add(m.mul(m.sub(b, head), high), m.mul(b, low));
   const regular = e.and(m.lt(0, size), m.lt(size, INF));
@@ -471,7 +472,7 @@ export function pow(m: FloatMath, a: KNode, b: KNode): KNode {
   const magnitude = m.isSingle() && m.wide !== null ? sizeWide(m, m.wide, size, limited) : sizePlain(m, size, limited);
   const whole = m.eq(m.floor(b), b);
   const half = m.mul(b, 0.5);
-  const negative = e.and(e.and(whole, e.not(m.eq(m.floor(half), half))), m.isNegative(a));
+  const negative = e.and(e.and(whole, e.not(m.eq(m.floor(half), half))), isNegative(m, a));
   const signed = m.where(negative, m.neg(magnitude), magnitude);
   const undefinedRoot = e.and(e.and(m.lt(a, 0), e.not(whole)), m.lt(size, INF));
   const result = m.where(undefinedRoot, Number.NaN, signed);

@@ -7,6 +7,7 @@
  */
 import type { KNode } from '../../ir/ir.ts';
 import type { Coefficients, FloatMath, Math32, Math64 } from '../float-math.ts';
+import { choose, headOf, isNegative, signOf, wholeOf, withSign } from './parts.ts';
 
 /** The binary digits of 2/pi. Computed with 1500-bit arithmetic. */
 // biome-ignore format: one number
@@ -95,7 +96,7 @@ export function bySize(m: Math32, w: Math64, a: KNode, f: (turns: Turns) => KNod
 function angleOf(m: Math32, wide: Math64, { quarter, rest }: Turns): Angle {
   const { e } = m;
   const high = e.cast(rest, 'float32');
-  return { quarter: m.wholeOf(quarter).bits, high, low: e.cast(wide.sub(rest, e.cast(high, 'float64')), 'float32') };
+  return { quarter: wholeOf(m, quarter).bits, high, low: e.cast(wide.sub(rest, e.cast(high, 'float64')), 'float32') };
 }
 
 /** pi/2 less its float64. */
@@ -116,7 +117,7 @@ const LARGE = 7;
 function reduceDouble(m: Math64, a: KNode): Angle {
   const classes = Array.from({ length: CLASSES }, (_, q) => q);
   const tests = classes.slice(0, -1).map((q) => m.lt(a, 2 ** (TOP + WIDTH * q)));
-  const each = (value: (q: number) => number): KNode => m.choose(tests, classes.map(value));
+  const each = (value: (q: number) => number): KNode => choose(m, tests, classes.map(value));
   const scaled = m.mul(
     a,
     each((q) => 2 ** (-WIDTH * q)),
@@ -263,7 +264,7 @@ function waveOf(m: FloatMath, angle: Angle, quarters: 0 | 1): KNode {
 
 export function sin(m: FloatMath, x: KNode): KNode {
   const value = wave(m, m.abs(x), 0);
-  return m.where(m.isNegative(x), m.neg(value), value);
+  return m.where(isNegative(m, x), m.neg(value), value);
 }
 
 export function cos(m: FloatMath, x: KNode): KNode {
@@ -273,7 +274,7 @@ export function cos(m: FloatMath, x: KNode): KNode {
 export function tan(m: FloatMath, x: KNode): KNode {
   const a = m.abs(x);
   const value = m.isSingle() && m.wide !== null ? tanWide(m, m.wide, a) : tanPlain(m, a);
-  return m.where(m.isNegative(x), m.neg(value), value);
+  return m.where(isNegative(m, x), m.neg(value), value);
 }
 
 /** sin / cos, or -cos / sin if the quarter is odd. */
@@ -291,7 +292,7 @@ function tanWide(m: Math32, w: Math64, a: KNode): KNode {
     const square = w.mul(rest, rest);
     const s = w.mul(rest, w.poly(square, SIN_WIDE));
     const c = w.poly(square, COS_WIDE);
-    return m.e.cast(quotient(w, hasBit(m, m.wholeOf(quarter).bits, 1), s, c), 'float32');
+    return m.e.cast(quotient(w, hasBit(m, wholeOf(m, quarter).bits, 1), s, c), 'float32');
   });
 }
 
@@ -338,7 +339,7 @@ function parts(m: FloatMath, [high, low]: readonly [number, number]): readonly [
 /** atan a = high + low for a >= 0: around the centre c = 0, 1/2, 1, 3/2 or infinity, atan a = atan c + atan((a - c) / (1 + a c)). */
 function atanParts(m: FloatMath, a: KNode): { readonly high: KNode; readonly low: KNode } {
   const tests = [7 / 16, 11 / 16, 19 / 16, 39 / 16].map((limit) => m.lt(a, limit));
-  const centre = m.choose(tests.slice(0, 3), [0, 0.5, 1, 1.5]);
+  const centre = choose(m, tests.slice(0, 3), [0, 0.5, 1, 1.5]);
   const finite = tests[3]!;
   const p = m.where(finite, m.sub(a, centre), -1);
   const q = m.where(finite, m.add(m.mul(centre, a), 1), a);
@@ -346,8 +347,7 @@ function atanParts(m: FloatMath, a: KNode): { readonly high: KNode; readonly low
   const square = m.mul(t, t);
   const bend = m.mul(m.mul(t, square), m.poly(square, m.pick(ATAN)));
   const base = (i: 0 | 1): KNode =>
-    m.choose(
-      tests,
+    choose(m, tests,
       CENTRES.map((c) => parts(m, c)[i]),
     );
   return { high: base(0), low: m.add(t, m.add(base(1), bend)) };
@@ -355,7 +355,7 @@ function atanParts(m: FloatMath, a: KNode): { readonly high: KNode; readonly low
 
 export function atan(m: FloatMath, x: KNode): KNode {
   const { high, low } = atanParts(m, m.abs(x));
-  return m.withSign(m.add(high, low), m.signOf(x));
+  return withSign(m, m.add(high, low), signOf(m, x));
 }
 
 export function atan2(m: FloatMath, y: KNode, x: KNode): KNode {
@@ -367,7 +367,7 @@ export function atan2(m: FloatMath, y: KNode, x: KNode): KNode {
   const { high, low } = atanParts(m, m.where(same, m.where(zero, 0, 1), m.div(a, b)));
   const [piHigh, piLow] = parts(m, PI);
   const left = m.sub(piHigh, m.sub(high, m.sub(piLow, low)));
-  return m.withSign(m.where(m.isNegative(x), left, m.add(high, low)), m.signOf(y));
+  return withSign(m, m.where(isNegative(m, x), left, m.add(high, low)), signOf(m, y));
 }
 
 /**
@@ -378,7 +378,7 @@ function arc(m: FloatMath, a: KNode): { near: KNode; root: KNode; bend: KNode; h
   const near = m.lt(a, 0.5);
   const square = m.where(near, m.mul(a, a), m.mul(m.sub(1, a), 0.5));
   const root = m.sqrt(square);
-  const head = m.head(root);
+  const head = headOf(m, root);
   // The addend only avoids 0/0.
   const rest = m.div(m.sub(square, m.mul(head, head)), m.add(m.add(root, head), 2 ** -100));
   return { near, root, bend: m.mul(square, m.poly(square, m.pick(ASIN))), head, rest };
@@ -390,7 +390,7 @@ export function asin(m: FloatMath, x: KNode): KNode {
   const [high, low] = parts(m, HALF_PI);
   const small = m.sub(m.mul(m.add(root, root), bend), m.sub(low, m.add(rest, rest)));
   const far = m.sub(high / 2, m.sub(small, m.sub(high / 2, m.add(head, head))));
-  return m.withSign(m.where(near, m.add(a, m.mul(a, bend)), far), m.signOf(x));
+  return withSign(m, m.where(near, m.add(a, m.mul(a, bend)), far), signOf(m, x));
 }
 
 export function acos(m: FloatMath, x: KNode): KNode {

@@ -159,10 +159,19 @@ export class Reduction {
     }
     const { scope, results } = this.#values;
     const { e } = scope;
-    if (this.#hasManyLanes()) {
-      const memory = this.#copyByCopy();
+    const copyByCopy = this.#hasManyLanes() ? caps.lowering.rare?.()?.copyByCopy : undefined;
+    if (copyByCopy !== undefined) {
+      const count = copiesOf(this.#kept);
+      const memory = copyByCopy(this.#values, this.node, this.#dtype, count, {
+        groups: this.#groups.map((group) => ({
+          lanes: group.lanes,
+          valueOf: (kept) => this.#tree(this.#states(group, kept))[0]!,
+        })),
+        tree: (states) => this.#tree(states),
+        combine: (x, y) => this.#combine(x, y, false),
+      });
       // Dead results are not computed.
-      const all = Array.from({ length: copiesOf(this.#kept) }, (_, k) => this.#values.b.load(memory, k));
+      const all = Array.from({ length: count }, (_, k) => this.#values.b.load(memory, k));
       results.set(this.node, { kind: 'values', tiles: this.#kept, values: all, memory });
       return;
     }
@@ -190,29 +199,6 @@ export class Reduction {
     if (this.#groups.some(({ parts }) => parts)) return false;
     const combining = this.#groups.filter(({ lanes }) => lanes !== this.#keptLanes);
     return combining.reduce((sum, { lanes }) => sum + lanes, 0) * copiesOf(this.#kept) >= mostLanes;
-  }
-
-  /** Combines lanes in a loop over the copies, through memory, because registers have no indices at run time. */
-  #copyByCopy(): KNode {
-    const { b, scope } = this.#values;
-    const { e } = scope;
-    const count = copiesOf(this.#kept);
-    const held = this.#groups.map((group) => {
-      const { lanes } = group;
-      const memory = b.shared('parts', this.#dtype, count * lanes);
-      for (let k = 0; k < count; k++) b.store(memory, k * lanes, this.#tree(this.#states(group, k))[0]!);
-      return { lanes, memory };
-    });
-    const { dtype } = this.node;
-    const whole = b.shared('whole', dtype as DType, count);
-    b.loop(count, (kept) => {
-      const parts = held.map(({ lanes, memory }) => {
-        const at = e.mul(kept, lanes);
-        return this.#tree(Array.from({ length: lanes }, (_, k): State => [b.load(memory, e.add(at, k))]));
-      });
-      b.store(whole, kept, e.cast(parts.reduce((x, y) => this.#combine(x, y, false))[0]!, dtype));
-    });
-    return whole;
   }
 
   #states({ copies, regs }: Group, kept: number): State[] {

@@ -7,6 +7,8 @@
  * once something has been stored there. A read of a read-only PARAM never leaves an
  * IF or a loop that may run zero times: its index and its gate may rest on what holds there.
  */
+import { told } from '#shown-as';
+import { fault } from '../../shape/errors.ts';
 import type { DType } from '../../shape/dtype.ts';
 import { checkStored, Exprs, uniqueNode, withSources } from '../expr.ts';
 import type { KArg, KArgs, KNode, KNodeOf, Program, ProgramNode } from '../ir.ts';
@@ -349,11 +351,11 @@ export class ProgramBuilder {
       case 'RANGE':
       case 'REDUCE':
       case 'STAGE':
-        throw new Error(`[kernel.place] ${n.op} belongs to loop nests: lower the kernel with linearize first`);
+        throw fault('kernel.place', told && `${n.op} belongs to loop nests: lower the kernel with linearize first`);
       case 'LOOP':
       case 'REG':
       case 'SHARED':
-        throw new Error(`[kernel.place] ${n.op} of another program or of a loop that has ended`);
+        throw fault('kernel.place', told && `${n.op} of another program or of a loop that has ended`);
     }
     const again = this.#placementOf(n) !== null;
     const node = same && !again ? n : withSources(n, src);
@@ -387,7 +389,7 @@ export class ProgramBuilder {
   // --- result
 
   build(options: BuildOptions): Program {
-    if (this.#block !== this.#root) throw new Error('[kernel.build] a loop or IF is still open');
+    if (this.#block !== this.#root) throw fault('kernel.build', told && 'a loop or IF is still open');
     const body: ProgramNode[] = [];
     writeBlock(this.#root, newMark(), body);
     body.reverse();

@@ -120,12 +120,36 @@ function fromNested(op: string, data: unknown, wanted: DType | undefined): [Type
   return [host ?? hostArray(dtype, 0), dtype, shape];
 }
 
-/** The elements of a typed array as those of another dtype. */
-function converted(op: string, values: TypedArray, dtype: DType): TypedArray {
+/** The elements of a list as those of a dtype. */
+function converted(op: string, values: ArrayLike<number | bigint>, dtype: DType): TypedArray {
   const host = roomFor(op, dtype, [values.length]);
   const write = writer(op, host, dtype);
   for (let i = 0; i < values.length; i++) write(values[i]!);
   return host;
+}
+
+/** The typed array itself where it has the form of a dtype, else its elements as those. */
+function fitting(op: string, data: ArrayLike<number | bigint>, dtype: DType, bitsOfBool: boolean): TypedArray {
+  const typed = data as TypedArray;
+  // A Uint16Array for 16-bit floats is their bits, as data() gives them.
+  const fits = typed instanceof hostArrays[dtype] || kindOf(typed) === kindOf(hostArray(dtype, 0));
+  return fits && (dtype !== 'bool' || bitsOfBool) ? typed : converted(op, data, dtype);
+}
+
+/**
+ * What `tensor` makes of flat data of this shape and dtype, for packages that make tensors from host memory only: pages that call nothing else do
+ * without what reads nested arrays. The caller has checked that there are as many numbers as the shape needs.
+ *
+ * @throws DTypeError for numbers that an integer dtype does not hold; ArgumentError for a view whose ArrayBuffer was detached or shrunk
+ * @example
+ * import { uploaded } from '@polygrad/core/engine';
+ * uploaded(new Float32Array([1, 2]), [1, 2], 'float32'); // [[1, 2]]
+ */
+export function uploaded(data: ArrayLike<number | bigint>, shape: Shape, dtype: DType): Tensor {
+  beginOp('tensor');
+  const op = opName('tensor');
+  if (ArrayBuffer.isView(data)) checkAttached(op, 'data', data);
+  return wrap(uploadNode(fitting(op, data, dtype, false), shape, dtype));
 }
 
 /**
@@ -163,10 +187,7 @@ export function tensor(data: NestedInput | HostTensor, options: TensorOptions = 
     checkAttached(opName('tensor'), 'data', typed);
     dtype = options.dtype ?? dtypeOfArray(typed);
     shape = [typed.length];
-    // A Uint16Array for 16-bit floats is their bits, as data() gives them.
-    const fits = typed instanceof hostArrays[dtype] || kindOf(typed) === kindOf(hostArray(dtype, 0));
-    const direct = fits && (dtype !== 'bool' || options.dtype === undefined);
-    host = direct ? typed : converted(opName('tensor'), typed, dtype);
+    host = fitting(opName('tensor'), typed, dtype, options.dtype === undefined);
   } else {
     [host, dtype, shape] = fromNested(opName('tensor'), data, options.dtype);
   }

@@ -7,6 +7,8 @@
  * numbered by first appearance: which leaves alias is part of the key, which buffers they are is not. A CapturedGraph is reused from
  * flush to flush, and holds nodes only between `collect` and `clear`.
  */
+import { told } from '#shown-as';
+import { fault } from '@polygrad/compiler/shape/errors';
 import type { BufferPool, PoolBuffer } from '../../engine/pool.ts';
 import { definitions } from '../../graph/definition.ts';
 import { nextMark, type Node, type NodeStorage } from '../../graph/node.ts';
@@ -163,9 +165,7 @@ export class CapturedGraph {
     if (sources === 0) {
       if (op === 'buffer') {
         graph.refusePlaceholder?.(node);
-        throw new Error(
-          `[flush] the data of a tensor of shape [${shape}] was given back while it is needed; this is a bug in lifetimes`,
-        );
+        throw fault('flush', told && `the data of a tensor of shape [${shape}] was given back while it is needed`);
       }
       key.list(shape);
     } else {

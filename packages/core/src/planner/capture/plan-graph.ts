@@ -13,6 +13,13 @@ import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { encodeAttr, IntWriter, textOf } from './cache.ts';
 
+/** Reductions below this many elements per result stay whole (split.ts). */
+export const splitLeast = 8192;
+/** Results that are enough parallel work by themselves. */
+export const manyResults = 64;
+/** With that many results, reductions of fewer elements stay whole. */
+export const longColumns: number = 2 ** 20;
+
 /** Where a leaf's elements are, apart from the offset that is bound at each run. */
 export interface LeafInfo {
   /** Position in the captured graph. */

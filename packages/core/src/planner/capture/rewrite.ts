@@ -6,9 +6,8 @@
 import { isRowMajor, sameShape, type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import { type DType, isSmallFloat, widenedFloat, neutral } from '@polygrad/compiler/shape/dtype';
-import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
+import { isPlanOp, longColumns, manyResults, type PlanGraph, type PlanNode, splitLeast } from './plan-graph.ts';
 import { rareForms } from '#rare';
-import { manyResults, splitReduce } from './split.ts';
 
 type Rule<P extends PrimitiveName> = (
   graph: PlanGraph,
@@ -120,11 +119,8 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
     const size = sizeOf(shape);
     if (x.size === 0) return graph.constant(neutral(attr.op, dtype), shape, dtype);
     if (x.size === size) return graph.reshape(x, shape);
-    const sums = attr.op === 'sum' || attr.op === 'prod';
-    if (!sums || !isSmallFloat(dtype)) return splitReduce(graph, x, attr, shape, size);
-    // Partial sums of 16-bit floats stay float32 to the end.
-    const split = splitReduce(graph, inFloat32(graph, x), attr, shape, size);
-    return split === null ? null : graph.make('cast', { dtype }, [split], shape, dtype);
+    const isLarge = size < manyResults ? x.size >= splitLeast * size : x.size >= longColumns;
+    return size > 0 && isLarge ? (rareForms()?.splitReduce(graph, x, attr, shape, size) ?? null) : null;
   },
   argReduce: (graph, attr, src, shape) => {
     const x = first(src);

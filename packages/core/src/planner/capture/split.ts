@@ -3,27 +3,31 @@
  *
  * A large reduction with few results becomes two: partial results of a fixed number of chunks, then their combination.
  * The split depends on shapes alone, never on threads or devices, so every engine computes the same bits. The second
- * reduction may fuse with the users of the result.
+ * reduction may fuse with the users of the result. Pages load this with the rare forms (planner/rare/).
  */
 import type { Attrs } from '../../graph/node.ts';
 import { dropAxes } from '@polygrad/compiler/shape/axes';
-import { neutral } from '@polygrad/compiler/shape/dtype';
+import { isSmallFloat, neutral } from '@polygrad/compiler/shape/dtype';
 import type { Shape } from '@polygrad/compiler/shape/view';
-import { isPlanOp, type PlanGraph, type PlanNode, SizesRefused } from './plan-graph.ts';
+import {
+  isPlanOp,
+  longColumns,
+  manyResults,
+  type PlanGraph,
+  type PlanNode,
+  SizesRefused,
+  splitLeast,
+} from './plan-graph.ts';
 
 type ReduceAttr = Attrs['reduce'];
 
-/** Reductions below this many elements per result stay whole. */
-const splitLeast = 8192;
 /** No chunk is smaller than this. */
 export const chunkLeast = 512;
 /** With this many partial results (chunks times results) any number of threads is busy. */
 export const enough = 1024;
-/** Results that are enough parallel work by themselves. */
-export const manyResults = 64;
 
 /** For results in columns: the elements of a column block that are enough work for a group, and how many groups are enough. */
-const columnChunk = 2 ** 18;
+const columnChunk = longColumns / 4;
 const mostColumnChunks = 32;
 const enoughGroups = 16;
 /** Fewer columns or rows than this gain nothing; also the columns of one group. */
@@ -37,8 +41,8 @@ const widest = 4096;
  */
 export function staysWhole(graph: PlanGraph, x: PlanNode, axes: readonly number[], size: number): boolean {
   if (!graph.sizedAmong(x.shape, axes)) return false;
-  const isLong = x.size / size >= 4 * columnChunk;
-  const isLarge = graph.size!.capacities.length > 1 && x.size >= 4 * columnChunk && isCut(x, axes, size);
+  const isLong = x.size / size >= longColumns;
+  const isLarge = graph.size!.capacities.length > 1 && x.size >= longColumns && isCut(x, axes, size);
   if (isLong || isLarge) throw new SizesRefused(`a reduction of shape [${x.shape}]`);
   return true;
 }
@@ -74,7 +78,7 @@ export function runsOf(shape: Shape, axes: readonly number[]): Run[] {
 function fewGroupsOfColumns(x: PlanNode, axes: readonly number[], size: number): boolean {
   const last = x.shape.length - 1;
   const width = x.shape[last]!;
-  if (axes.includes(last) || width < leastWidth || x.size < 4 * columnChunk) return false;
+  if (axes.includes(last) || width < leastWidth || x.size < longColumns) return false;
   const groups = (size / width) * Math.ceil(width / widest);
   return groups < enoughGroups && x.shape[axes[0]!]! >= leastWidth && runsAlong(x, last);
 }
@@ -86,7 +90,7 @@ function runsAlong(x: PlanNode, axis: number): boolean {
   return x.src.every((s) => s.shape.length !== x.shape.length || s.shape[axis] !== x.shape[axis] || runsAlong(s, axis));
 }
 
-/** The two-step form of a reduction, or null if it is better left whole. */
+/** The two-step form of a reduction, or null if it is better left whole. Partial sums of 16-bit floats stay float32 to the end. */
 export function splitReduce(
   graph: PlanGraph,
   x: PlanNode,
@@ -94,7 +98,15 @@ export function splitReduce(
   shape: Shape,
   size: number,
 ): PlanNode | null {
-  if (size === 0 || staysWhole(graph, x, attr.axes, size) || !isCut(x, attr.axes, size)) return null;
+  if ((attr.op !== 'sum' && attr.op !== 'prod') || !isSmallFloat(x.dtype)) return inTwoSteps(graph, x, attr, shape, size);
+  const { dtype } = x;
+  const wide = graph.make('cast', { dtype: 'float32' }, [x], x.shape, 'float32');
+  const split = inTwoSteps(graph, wide, attr, shape, size);
+  return split === null ? null : graph.make('cast', { dtype }, [split], shape, dtype);
+}
+
+function inTwoSteps(graph: PlanGraph, x: PlanNode, attr: ReduceAttr, shape: Shape, size: number): PlanNode | null {
+  if (staysWhole(graph, x, attr.axes, size) || !isCut(x, attr.axes, size)) return null;
   const total = x.size / size;
   const columns = size >= manyResults;
   const target = columns

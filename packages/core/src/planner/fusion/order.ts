@@ -4,6 +4,8 @@
  * A unit is one kernel made of one or more drafts side by side, which saves launches: an optimizer step has many small kernels.
  * Drafts are joined only where neither depends on the other.
  */
+import { told } from '#shown-as';
+import { fault } from '@polygrad/compiler/shape/errors';
 import { sizeOf } from '@polygrad/compiler/ir/free-ranges';
 import type { KernelDraft } from './draft.ts';
 import type { Partition } from './partition.ts';
@@ -135,9 +137,7 @@ function order(units: readonly Unit[], soon: boolean): Unit[] {
     }
   }
   if (result.length !== units.length)
-    throw new Error(
-      `[plan] ${units.length - result.length} kernels wait for each other; this is a bug in the partition`,
-    );
+    throw fault('plan', told && `${units.length - result.length} kernels wait for each other`);
   return result;
 }
 

@@ -4,6 +4,7 @@
  * The partition decided what is computed where. Slots say which node's memory each PARAM is; scalars say which number
  * is bound.
  */
+import { rareForms } from '#rare';
 import type { Exprs, Range } from '@polygrad/compiler/ir/expr';
 import { type FreeRanges, sizeLimit, typicalOf } from '@polygrad/compiler/ir/free-ranges';
 import type { KNode, KNodeOf, LoopKernel, LoopStore } from '@polygrad/compiler/ir/ir';
@@ -17,6 +18,7 @@ import type { Demand, DraftContext, KernelDraft } from '../fusion/draft.ts';
 import type { Unit } from '../fusion/order.ts';
 import type { Partition } from '../fusion/partition.ts';
 import type { Donations } from '../donation.ts';
+import type { Rebased } from '../rare/forms.ts';
 import { flatten, type Index } from './index-map.ts';
 import { makeValue, type Slot } from './rules.ts';
 
@@ -34,12 +36,6 @@ interface LoweringOptions extends RebaseOptions {
   readonly simt: boolean;
 }
 
-/** A kernel whose PARAMs are bound `shifts` elements later, with its expressions adapted. */
-export interface Rebased {
-  readonly loop: LoopKernel;
-  /** One per PARAM. */
-  readonly shifts: readonly number[];
-}
 
 /** The first and last element of a PARAM that is touched. */
 interface Reach {
@@ -47,7 +43,7 @@ interface Reach {
   last: number;
 }
 
-/** The kernel with every read-only or write-only PARAM bound at its first touched element, or null where nothing would change. */
+/** The kernel with every read-only or write-only PARAM bound at its first touched element; null where nothing would change, or it is left as it is. */
 export function rebase(loop: LoopKernel, e: Exprs, { elementBytes, bindAlign }: RebaseOptions): Rebased | null {
   const loads: KNodeOf<'LOAD'>[] = [];
   const reaches = new Map<KNode, Reach>();
@@ -68,29 +64,8 @@ export function rebase(loop: LoopKernel, e: Exprs, { elementBytes, bindAlign }: 
     return first > 0 && first < length ? first - (first % unit) : 0;
   });
   if (shifts.every((shift) => shift === 0)) return null;
-  const rewriter = new Rewriter(e, new Map());
-  const params = loop.params.map((param, slot) => {
-    const shift = shifts[slot]!;
-    const { access, length, fewer } = param.arg;
-    if (shift === 0) return param;
-    const { last } = reaches.get(param)!;
-    return e.param(slot, param.dtype, access, Math.min(length, last + 1) - shift, fewer);
-  });
-  const place = (param: KNodeOf<'PARAM'>, index: KNode): [KNode, KNode] => {
-    const { slot } = param.arg;
-    return [params[slot]!, e.sub(rewriter.node(index), shifts[slot]!)];
-  };
-  // Sources first: the index of a load may depend on another load.
-  for (const n of loads.sort((x, y) => idOf(x) - idOf(y))) {
-    const [param, index, gate, alt] = n.src as readonly [KNodeOf<'PARAM'>, KNode, KNode?, KNode?];
-    const rest = [gate, alt].map((x) => x && rewriter.node(x));
-    rewriter.set(n, e.load(...place(param, index), ...(rest as [KNode?, KNode?]), n.lanes));
-  }
-  const stores = loop.stores.map(({ store, ranges }) => {
-    const [param, index, value, gate] = store.src as readonly [KNodeOf<'PARAM'>, KNode, KNode, KNode?];
-    return { store: e.store(...place(param, index), rewriter.node(value), gate && rewriter.node(gate)), ranges };
-  });
-  return { loop: { ...loop, params, stores }, shifts };
+  const lasts = loop.params.map((param) => reaches.get(param)?.last ?? 0);
+  return rareForms()?.shifted(loop, e, loads, lasts, shifts) ?? null;
 }
 
 // The memory order of a temporary's axes: that of the values it is computed from.

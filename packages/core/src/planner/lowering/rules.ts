@@ -6,6 +6,8 @@
  * of the requests, `notes` the conditions that `sources` kept for it. It runs sources first. Where a demand's gate is false the value is
  * arbitrary, so only padding and sums look at gates.
  */
+import { told } from '#shown-as';
+import { fault } from '@polygrad/compiler/shape/errors';
 import type { Lowered } from '@polygrad/compiler/codegen/lowering';
 import type { EngineCaps } from '../../engine/engine.ts';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
@@ -140,7 +142,7 @@ export function makeValue(c: ValueContext, demand: Demand): KNode {
   const { value, kernelOp, role } = definitionOf(node.op);
   if (value !== undefined) return value(c, demand, node);
   if (kernelOp == null) {
-    if (role === 'elementwise') throw new Error(`[lower] primitive ${node.op} has no rule for its value`);
+    if (role === 'elementwise') throw fault('lower', told && `primitive ${node.op} has no rule for its value`);
     return part(demand);
   }
   const { e } = c;

@@ -1,5 +1,6 @@
 /** Forms of work that few programs have, which `#rare` gives at once or loads: code that plans can do without, more slowly. */
 import { reduceColumns } from '@polygrad/compiler/codegen/linearize/columns';
+import { copyByCopy } from '@polygrad/compiler/codegen/linearize/copy-by-copy';
 import { columnsOf } from '@polygrad/compiler/codegen/loops/columns';
 import { reduceWhileStaging } from '@polygrad/compiler/codegen/loops/reduce-while-staging';
 import { rowsAndRest } from '@polygrad/compiler/codegen/loops/rows-and-rest';
@@ -9,9 +10,11 @@ import { dropAxes, dilated } from '@polygrad/compiler/shape/axes';
 import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import type { Attrs, ConvAttr } from '../../graph/node.ts';
 import { type PlanGraph, type PlanNode, isPlanOp, type Product, typicalOf } from '../capture/plan-graph.ts';
-import { chunkCount, chunkLeast, enough, inChunks, runsOf, staysWhole } from '../capture/split.ts';
-import type { Range } from '@polygrad/compiler/ir/expr';
-import type { KNode } from '@polygrad/compiler/ir/ir';
+import { chunkCount, chunkLeast, enough, inChunks, runsOf, splitReduce, staysWhole } from '../capture/split.ts';
+import type { Exprs, Range } from '@polygrad/compiler/ir/expr';
+import type { KNode, KNodeOf, LoopKernel } from '@polygrad/compiler/ir/ir';
+import { idOf } from '@polygrad/compiler/ir/node';
+import { Rewriter } from '@polygrad/compiler/ir/rewrite';
 import { longestRow } from '../fusion/cost.ts';
 import { type Demand, loop } from '../fusion/draft.ts';
 import type { Partition } from '../fusion/partition.ts';
@@ -20,21 +23,26 @@ import { isSmallFloat, type DType } from '@polygrad/compiler/shape/dtype';
 
 export interface RareForms extends RareLoops {
   readonly keepRow: typeof keepRow;
+  readonly shifted: typeof shifted;
   readonly splitDilated: typeof splitDilated;
   readonly splitArgReduce: typeof splitArgReduce;
+  readonly splitReduce: typeof splitReduce;
   readonly sumOfProducts: typeof sumOfProducts;
 }
 
 export const forms: RareForms = {
   columnsOf,
   reduceColumns,
+  copyByCopy,
   reduceWhileStaging,
   rowsAndRest,
   cutShort,
   joinShort,
   keepRow,
+  shifted,
   splitDilated,
   splitArgReduce,
+  splitReduce,
   sumOfProducts,
 };
 
@@ -117,6 +125,46 @@ export function keepRow(p: Partition, node: PlanNode, demands: readonly Demand[]
     demand.staged = { from, ranges: loops, at };
   }
   return true;
+}
+
+/** A kernel whose PARAMs are bound `shifts` elements later, with its expressions adapted. */
+export interface Rebased {
+  readonly loop: LoopKernel;
+  /** One per PARAM. */
+  readonly shifts: readonly number[];
+}
+
+/** The kernel bound so, as lowering/lower.ts says. `loads`: all of it; `lasts`: the last element of each PARAM that is touched. */
+export function shifted(
+  loop: LoopKernel,
+  e: Exprs,
+  loads: KNodeOf<'LOAD'>[],
+  lasts: readonly number[],
+  shifts: readonly number[],
+): Rebased {
+  const rewriter = new Rewriter(e, new Map());
+  const params = loop.params.map((param, slot) => {
+    const shift = shifts[slot]!;
+    const { access, length, fewer } = param.arg;
+    return shift === 0
+      ? param
+      : e.param(slot, param.dtype, access, Math.min(length, lasts[slot]! + 1) - shift, fewer);
+  });
+  const place = (param: KNodeOf<'PARAM'>, index: KNode): [KNode, KNode] => {
+    const { slot } = param.arg;
+    return [params[slot]!, e.sub(rewriter.node(index), shifts[slot]!)];
+  };
+  // Sources first: the index of a load may depend on another load.
+  for (const n of loads.sort((x, y) => idOf(x) - idOf(y))) {
+    const [param, index, gate, alt] = n.src as readonly [KNodeOf<'PARAM'>, KNode, KNode?, KNode?];
+    const rest = [gate, alt].map((x) => x && rewriter.node(x));
+    rewriter.set(n, e.load(...place(param, index), ...(rest as [KNode?, KNode?]), n.lanes));
+  }
+  const stores = loop.stores.map(({ store, ranges }) => {
+    const [param, index, value, gate] = store.src as readonly [KNodeOf<'PARAM'>, KNode, KNode, KNode?];
+    return { store: e.store(...place(param, index), rewriter.node(value), gate && rewriter.node(gate)), ranges };
+  });
+  return { loop: { ...loop, params, stores }, shifts };
 }
 
 /** Copying up to this many elements costs less than one more kernel and its `result` elements. */
