@@ -188,7 +188,7 @@ const told =
 const used = calls?.made ?? ops;
 const least = [...used].sort((a, b) => a[1] - b[1]);
 console.log(
-  `${ran} programs${smooth && !transforms ? ` (${compared} with derivatives)` : told} on ${values.engine} in ${((performance.now() - started) / 1000).toFixed(0)} s; ${used.size} operations, the rarest ${least
+  `${ran} programs${smooth && !transforms && !sizes ? ` (${compared} with derivatives)` : told} on ${values.engine} in ${((performance.now() - started) / 1000).toFixed(0)} s; ${used.size} operations, the rarest ${least
     .slice(0, 6)
     .map(([k, n]) => `${k} ${n}`)
     .join(', ')}`,
