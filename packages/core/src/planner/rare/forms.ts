@@ -148,9 +148,7 @@ export function shifted(
   const params = loop.params.map((param, slot) => {
     const shift = shifts[slot]!;
     const { access, length, fewer } = param.arg;
-    return shift === 0
-      ? param
-      : e.param(slot, param.dtype, access, Math.min(length, lasts[slot]! + 1) - shift, fewer);
+    return shift === 0 ? param : e.param(slot, param.dtype, access, Math.min(length, lasts[slot]! + 1) - shift, fewer);
   });
   const place = (param: KNodeOf<'PARAM'>, index: KNode): [KNode, KNode] => {
     const { slot } = param.arg;
