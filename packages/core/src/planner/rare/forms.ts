@@ -2,6 +2,7 @@
 import { reduceColumns } from '@polygrad/compiler/codegen/linearize/columns';
 import { copyByCopy } from '@polygrad/compiler/codegen/linearize/copy-by-copy';
 import { columnsOf } from '@polygrad/compiler/codegen/loops/columns';
+import { cutNarrow, widenNarrow } from '@polygrad/compiler/codegen/loops/narrow-rows';
 import { reduceWhileStaging } from '@polygrad/compiler/codegen/loops/reduce-while-staging';
 import { rowsAndRest } from '@polygrad/compiler/codegen/loops/rows-and-rest';
 import { cutShort, joinShort } from '@polygrad/compiler/codegen/loops/short-rows';
@@ -37,6 +38,8 @@ export const forms: RareForms = {
   copyByCopy,
   reduceWhileStaging,
   rowsAndRest,
+  cutNarrow,
+  widenNarrow,
   cutShort,
   joinShort,
   keepRow,
