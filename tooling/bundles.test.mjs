@@ -13,34 +13,34 @@ import { isWhole } from '../packages/compiler/src/fixtures/everyday.ts';
 
 /**
  * Most bytes of gzip that a page may load: at once, and with everything it may load later. The aim for a page with one engine is 90 kB at once: `cnn-late`
- * and `detected` carry less, as `cnn-planned` and `cnn-webgpu-planned`, which have an engine and its plans. `cnn`, which has it with its compiler, carries more; bench/results/2026-11-30-pages.md
+ * and `detected` carry less, as `cnn-planned` and `cnn-webgpu-planned`, which have an engine and its plans. `cnn`, which has it with its compiler, carries more, and shall not carry more than 123.7 kB; bench/results/2026-11-30-pages.md
  * says why. These are a little above what is there, so that growth is noticed. rollup and esbuild are minified by esbuild, which leaves 4 % more than the minifier of rolldown.
  */
 const budget = {
-  add: { rolldown: [33_600, 51_250], vite: [34_400, 51_950], esbuild: [36_150, 54_600] },
-  'cnn-cpu': { rolldown: [126_600, 158_250], esbuild: [137_750, 170_900] },
+  add: { rolldown: [33_200, 50_650], vite: [33_950, 51_400], esbuild: [36_250, 54_650] },
+  'cnn-cpu': { rolldown: [123_400, 157_000], esbuild: [135_950, 171_350] },
   cnn: {
-    rolldown: [127_850, 192_400],
-    vite: [128_850, 193_400],
-    rollup: [138_150, 202_900],
-    esbuild: [140_750, 207_450],
+    rolldown: [123_700, 191_650],
+    vite: [124_850, 192_850],
+    rollup: [130_850, 202_200],
+    esbuild: [137_350, 207_950],
   },
-  'cnn-late': { rolldown: [53_900, 195_800], esbuild: [58_750, 210_700] },
-  'cnn-webgpu-planned': { rolldown: [58_900, 202_500], vite: [59_650, 203_350], esbuild: [64_250, 218_850] },
-  'cnn-planned': { rolldown: [65_850, 163_800], vite: [66_600, 164_650], esbuild: [71_050, 178_150] },
-  detected: { rolldown: [64_250, 229_700] },
+  'cnn-late': { rolldown: [51_750, 194_650], esbuild: [57_050, 210_650] },
+  'cnn-webgpu-planned': { rolldown: [57_300, 201_250], vite: [58_050, 202_100], esbuild: [63_050, 218_300] },
+  'cnn-planned': { rolldown: [64_700, 162_350], vite: [65_450, 163_300], esbuild: [70_500, 177_650] },
+  detected: { rolldown: [64_050, 229_800] },
 };
 
 /** The same for visitors of pages that load one engine: with WebGPU, and without. */
 const engines = {
   'cnn-late': {
-    rolldown: { 'packages/backend-webgpu/src/engine.ts': 128_230, 'packages/backend-cpu/src/engine.ts': 130_830 },
-    esbuild: { 'packages/backend-webgpu/src/engine.ts': 144_430, 'packages/backend-cpu/src/engine.ts': 147_930 },
+    rolldown: { 'packages/backend-webgpu/src/engine.ts': 125_270, 'packages/backend-cpu/src/engine.ts': 126_590 },
+    esbuild: { 'packages/backend-webgpu/src/engine.ts': 141_900, 'packages/backend-cpu/src/engine.ts': 144_390 },
   },
   'cnn-webgpu-planned': {
-    rolldown: { 'packages/backend-webgpu/src/planned-engine.ts': 71_330 },
-    vite: { 'packages/backend-webgpu/src/planned-engine.ts': 72_080 },
-    esbuild: { 'packages/backend-webgpu/src/planned-engine.ts': 84_830 },
+    rolldown: { 'packages/backend-webgpu/src/planned-engine.ts': 70_370 },
+    vite: { 'packages/backend-webgpu/src/planned-engine.ts': 71_120 },
+    esbuild: { 'packages/backend-webgpu/src/planned-engine.ts': 84_050 },
   },
 };
 
@@ -90,7 +90,7 @@ describe.each(Object.keys(budget))('page %s', (page) => {
       // And forms of work that a small network has no use of.
       expect(
         [...modules].filter((path) =>
-          /planner\/rare\/(?!late)|linearize\/columns|loops\/(columns|reduce-while-staging|rows-and-rest|short-rows)\.ts/.test(
+          /planner\/rare\/(?!late)|capture\/split|linearize\/(columns|copy-by-copy)|loops\/(columns|narrow-rows|reduce-while-staging|rows-and-rest|short-rows)\.ts/.test(
             path,
           ),
         ),

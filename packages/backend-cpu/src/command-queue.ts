@@ -4,8 +4,7 @@
  *
  * The last command may still be running in workers when `run` returns; code that touches memory calls `finish` first.
  */
-import { told } from '#listing';
-import { fault } from '@polygrad/core/engine';
+import { fault, told } from '@polygrad/core/engine';
 import type { Binding, Command } from '@polygrad/core/engine';
 import type { CpuKernel } from './kernel.ts';
 import type { ArgsBlock } from './memory/args.ts';

@@ -1,8 +1,10 @@
 /** Making an engine with its compiler, and how the registry of core sees that. */
-import type { BackendProvider } from '@polygrad/core/engine';
+import type { BackendProvider, Probe } from '@polygrad/core/engine';
 import type { WebGpuEngineOptions } from './options.ts';
 import type { WebGpuEngine } from './public.ts';
-import { probeWebGpu, startEngine } from './start.ts';
+
+/** What finds an adapter. */
+const loadStart = (): Promise<typeof import('./start.ts')> => import('./start.ts');
 
 const load = (): Promise<typeof import('./engine.ts')> => import('./engine.ts');
 
@@ -22,13 +24,18 @@ const load = (): Promise<typeof import('./engine.ts')> => import('./engine.ts');
  *   engine.dispose();
  * }
  */
-export function createWebGpuEngine(options: WebGpuEngineOptions = {}): Promise<WebGpuEngine> {
+export async function createWebGpuEngine(options: WebGpuEngineOptions = {}): Promise<WebGpuEngine> {
+  const { startEngine } = await loadStart();
   return startEngine(options, load);
 }
 
 /** The 'webgpu' backend. Options: those of `createWebGpuEngine`. */
 export const webgpuProvider: BackendProvider = {
   name: 'webgpu',
-  probe: () => probeWebGpu(load),
+  async probe(): Promise<Probe> {
+    const { probeWebGpu } = await loadStart();
+    return probeWebGpu(load);
+  },
+  load: loadStart,
   create: (options) => createWebGpuEngine(options as WebGpuEngineOptions | undefined),
 };

@@ -29,7 +29,8 @@ export async function startEngine(options: WebGpuEngineOptions, load: () => Prom
     (await load()).checkOptions(options);
     throw error;
   }
-  if (typeof offered === 'string') throw new EngineMissingError('webgpu', `${offered}; use another engine, such as 'cpu'`);
+  if (typeof offered === 'string')
+    throw new EngineMissingError('webgpu', `${offered}; use another engine, such as 'cpu'`);
   // Only now: visitors without WebGPU never load the engine.
   return (await load()).open(offered, options);
 }

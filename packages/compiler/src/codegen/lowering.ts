@@ -56,6 +56,15 @@ export interface Beside {
   ): LoopNest;
 }
 
+/** Rows shorter than a vector, and their columns (loops/cuts.ts). */
+export interface Narrow {
+  readonly row: Range;
+  readonly column: Range;
+  readonly lanes: number;
+  /** Rows at a time, which whole vectors hold. */
+  readonly together: number;
+}
+
 /** The accumulators of all copies of a reduction, by the width of their vectors, and how states are combined. */
 export interface Copies {
   readonly groups: readonly { readonly lanes: number; readonly valueOf: (copy: number) => KNode }[];
@@ -90,6 +99,9 @@ export interface RareLoops {
   reduceWhileStaging(nest: LoopNest): LoopNest;
   /** loops/rows-and-rest.ts */
   rowsAndRest(nest: LoopNest, work: NestWork, rows: ReadonlyMap<Range, number>): LoopNest;
+  /** loops/narrow-rows.ts */
+  cutNarrow(nest: LoopNest, caps: CodegenCaps, found: Narrow): LoopNest;
+  widenNarrow(nest: LoopNest, caps: CodegenCaps, found: Narrow): LoopNest;
   /** loops/short-rows.ts */
   cutShort(nest: LoopNest, caps: CodegenCaps): LoopNest;
   joinShort(nest: LoopNest, caps: CodegenCaps): LoopNest;
@@ -119,7 +131,7 @@ export interface NestLowering {
     caps: CodegenCaps,
   ): Beside | null;
   /** Ways to write loops that few nests have use of, for engines without threads in groups. Absent or null: nests do without. */
-  rare?(): RareLoops | null;
+  rare?(isWorth?: boolean): RareLoops | null;
   /** Epilogues over many results, in loops over them; false if there are few. Absent: they are unrolled. */
   copies?(values: Values, roots: readonly (readonly KNode[])[], write: () => void): boolean;
   /** Lanes of vectors along a loop of a nest whose vectors have `lanes`; `filled`: narrower ones only where they fill it. Absent: `lanes`. */

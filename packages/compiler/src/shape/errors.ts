@@ -134,7 +134,8 @@ export function showShape(shape: Shape): string {
  * asked too much of what.
  *
  * @example
- * throw fault('plan', told && 'kernels wait for each other');
+ * import { fault } from '@polygrad/core/engine';
+ * console.log(fault('mine', 'two kernels wait for each other').message); //=> [mine] two kernels wait for each other
  */
 export function fault(where: string, what: string | false): Error {
   return new Error(`[${where}] ${what || 'breaks a rule of the library: a development build says which'}`);

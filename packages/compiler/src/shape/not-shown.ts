@@ -16,5 +16,5 @@ export function refuseNames<T extends object>(
   _error: (name: string, instead: string, self: T) => Error,
 ): void {}
 
-/** Whether errors say which rule a compiler's own loop nest breaks. Constant, so that bundlers leave texts out. */
+/** Whether errors say which rule the library's own code breaks, and what a wrong name may have meant. Constant, so that bundlers leave texts out. */
 export const told: boolean = false;

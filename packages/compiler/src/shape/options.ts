@@ -1,4 +1,5 @@
 /** Options checked against a table: unknown names and values that do not fit are refused, with what would fit. */
+import { told } from '#shown-as';
 import { type DType, dtypeInfo } from './dtype.ts';
 import { ArgumentError } from './errors.ts';
 import { isPlain, say, shown } from './shown.ts';
@@ -65,7 +66,7 @@ export function checkFields<Options>(
   for (const name in options) {
     const value = (options as Readonly<Record<string, unknown>>)[name];
     if (!Object.hasOwn(rules, name)) {
-      const meant = nearest(name, Object.keys(rules));
+      const meant = told && nearest(name, Object.keys(rules));
       throw new Failed(op, say`no option '${name}'${meant ? say`, did you mean '${meant}'? K` : '; k'}${known()}`);
     }
     const [fits, wanted] = rules[name as OptionName<Options>];

@@ -87,5 +87,5 @@ export function refuseNames<T extends object>(
     }
 }
 
-/** Whether errors say which rule a compiler's own loop nest breaks. Constant, so that bundlers leave texts out. */
+/** Whether errors say which rule the library's own code breaks, and what a wrong name may have meant. Constant, so that bundlers leave texts out. */
 export const told: boolean = true;

@@ -42,6 +42,8 @@ export interface BackendProvider {
   /** True if `create` loads the engine's code first, so that no engine can be had at once. */
   readonly late?: boolean;
   probe(): Promise<Probe>;
+  /** Loads code that `create` waits for at first: `setEngine` has it loaded beside its own for devices. */
+  load?(): Promise<unknown>;
   /** Makes an engine. `known.isProven`: it passed the self-test with these options already, so it need not test itself. */
   create(
     options?: Readonly<Record<string, unknown>>,
@@ -226,7 +228,7 @@ export async function setEngine(
   }
   const provider = state.providers.get(engine);
   if (!provider) throw missing('setEngine', `no backend named '${engine}' is registered`, engine);
-  await beside(engine);
+  await Promise.all([beside(engine), provider.load?.()]);
   return replaceEngine(await provider.create(options), options);
 }
 

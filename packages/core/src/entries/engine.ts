@@ -55,7 +55,7 @@ export { lossGradients } from '../autodiff/grad.ts';
 export { uploaded } from '../ops/creation/creation.ts';
 export { holdFlushes } from '../graph/scope.ts';
 export { withStandIns } from '../tensor/scope.ts';
-export { refuseNames, showAs } from '#shown-as';
+export { refuseNames, showAs, told } from '#shown-as';
 export { compareEngines, type ComparedWork, type CompareOptions, type EngineComparison } from '../tuning/compare.ts';
 export { type LibraryPrograms, libraryPrograms } from '@polygrad/compiler/contraction/products/library';
 export { browserStore, defaultStore, diskStore, memoryStore } from '../tuning/store.ts';

@@ -214,9 +214,7 @@ function partitionWithin(graph: PlanGraph, maxBindings: number): { partition: Pa
     }
     if (!relieved) return { partition, units: unitsOf(partition, maxBindings) };
     if (attempt > graph.nodes.length)
-      throw new Error(
-        `[plan] a kernel needs more than the ${maxBindings} bindings this engine has; split the operation`,
-      );
+      throw fault('plan', told && `a kernel needs more than the ${maxBindings} bindings this engine has`);
   }
 }
 

@@ -2,6 +2,7 @@
  * Contractions, sums of products of two sources: `dotGeneral` (matrix products over any axes) and `conv` (convolutions, with strides, padding,
  * dilation and groups). Their gradients and batches are contractions again, so all of them get the same fast kernels.
  */
+import { told } from '#shown-as';
 import type { ConvAttr, Node } from '../graph/node.ts';
 import { makeAgain, makeNode } from '../graph/primitives.ts';
 import {
@@ -19,7 +20,7 @@ import type { PlanNode } from '../planner/capture/plan-graph.ts';
 import { bothGates, within } from '../planner/lowering/index-map.ts';
 import { gated, part, ranges, sum, type ValueContext, widened } from '../planner/lowering/rules.ts';
 import { dilated } from '@polygrad/compiler/shape/axes';
-import { showShape } from '@polygrad/compiler/shape/errors';
+import { fault, showShape } from '@polygrad/compiler/shape/errors';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import { say } from '@polygrad/compiler/shape/shown';
 import * as p from '../graph/primitives.ts';
@@ -67,11 +68,11 @@ function has(list: readonly number[], value: number): boolean {
 function convShape(lhs: Shape, rhs: Shape, attr: ConvAttr): Shape {
   const rank = lhs.length - 2;
   if (rank < 1 || rhs.length !== lhs.length || attr.stride.length !== rank) {
-    fail(
+    // Operations have checked that.
+    throw fault(
       'conv',
-      say`ranks do not fit: input ${showShape(lhs)}, kernel ${showShape(rhs)}, ${attr.stride.length} spatial axes; needs [N, C, ...] and [O, C / groups, ...]`,
-      lhs,
-      rhs,
+      told &&
+        say`ranks do not fit: input ${showShape(lhs)}, kernel ${showShape(rhs)}, ${attr.stride.length} spatial axes; needs [N, C, ...] and [O, C / groups, ...]`,
     );
   }
   const [batch, channels] = [lhs[0]!, lhs[1]!];

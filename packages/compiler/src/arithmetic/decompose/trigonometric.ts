@@ -347,7 +347,9 @@ function atanParts(m: FloatMath, a: KNode): { readonly high: KNode; readonly low
   const square = m.mul(t, t);
   const bend = m.mul(m.mul(t, square), m.poly(square, m.pick(ATAN)));
   const base = (i: 0 | 1): KNode =>
-    choose(m, tests,
+    choose(
+      m,
+      tests,
       CENTRES.map((c) => parts(m, c)[i]),
     );
   return { high: base(0), low: m.add(t, m.add(base(1), bend)) };

@@ -22,7 +22,7 @@ import {
 } from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
-import { cutNarrow, cutSegments, cutStretches, splitRanges, widenNarrow } from './cuts.ts';
+import { cutSegments, cutStretches, narrowRows, splitRanges } from './cuts.ts';
 import { besideRows, cutRows, cutStreams, interleaveRows, canInterleaveRows, streamed } from './streams.ts';
 import { tiledTransposes } from './tile.ts';
 import { as, LoopNest, reorder, shaped, split } from './transforms.ts';
@@ -261,9 +261,19 @@ const passes: readonly ((nest: LoopNest, caps: CodegenCaps) => LoopNest)[] = [
   },
   cutStreams,
   cutRows,
-  cutNarrow,
+  (nest, caps) => narrow(nest, caps, 'cutNarrow'),
   (nest, caps) => (hasSizes(nest) ? caps.lowering.rare?.()?.cutShort(nest, caps) : null) ?? nest,
 ];
+
+/** Fewer elements in rows shorter than a vector are not worth loading what joins such rows. */
+const worthJoining = 4096;
+
+/** What is made of rows shorter than a vector, where the nest has any. */
+function narrow(nest: LoopNest, caps: CodegenCaps, how: 'cutNarrow' | 'widenNarrow'): LoopNest {
+  const found = narrowRows(nest, caps);
+  const forms = found && caps.lowering.rare?.(found.row.arg.extent >= worthJoining);
+  return forms?.[how](nest, caps, found!) ?? nest;
+}
 
 const hasStage = ({ stores }: LoopNest): boolean =>
   [...nodesOf(stores.map((s) => s.store))].some((n) => n.op === 'STAGE');
@@ -279,7 +289,7 @@ export function shapeVectors(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): L
   return shaped(kernel, e, (nests) =>
     passes
       .reduce((now, pass) => now.flatMap((nest) => partsOf(nest, pass(nest, caps))), nests)
-      .flatMap((nest) => tiledTransposes(joined(widenNarrow(nest, caps), caps), caps))
+      .flatMap((nest) => tiledTransposes(joined(narrow(nest, caps, 'widenNarrow'), caps), caps))
       .map((nest) => shapeNest(nest, caps)),
   );
 }

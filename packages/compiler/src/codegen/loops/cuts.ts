@@ -8,18 +8,10 @@ import { endsAlone, greatestDivisor, isMultiple, type Range } from '../../ir/fre
 import type { KNode, LoopStore } from '../../ir/ir.ts';
 import { combine, formHigh, formLow, linearOf, literalOf, selectTerms } from '../../ir/simplify/integers.ts';
 import { nodesOf } from '../../ir/node.ts';
-import {
-  leastInner,
-  leastSegment,
-  leastStretches,
-  leastVector,
-  mostNarrow,
-  mostSegments,
-  rowsTogether,
-} from '../costs/cpu.ts';
+import { leastInner, leastSegment, leastStretches, mostNarrow, mostSegments, rowsTogether } from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
-import type { CodegenCaps } from '../lowering.ts';
-import { cut, cutRest, innermost, type LoopNest, merge, split } from './transforms.ts';
+import type { CodegenCaps, Narrow } from '../lowering.ts';
+import { cut, innermost, type LoopNest, split } from './transforms.ts';
 import { type NestWork, workOf } from './work.ts';
 
 /** The nest with its unit-stride loop cut where conditions change; if they change often, only around a stretch that is most of it. */
@@ -119,40 +111,12 @@ function division(
 // The innermost loop of such a row is shorter than a vector, so nothing would be vectorised. Four rows of three elements are three vectors; a value
 // per column, such as a bias, then repeats every twelve elements and is made into vectors before the loop.
 
-/** Cuts off the last rows, so that the others are whole blocks. */
-export function cutNarrow(nest: LoopNest, caps: CodegenCaps): LoopNest {
-  const found = narrowRows(nest, caps);
-  // Columns stay within rows: the order of loops decides which one is cut into groups.
-  return found === null || isMultiple(found.row, found.together)
-    ? nest
-    : cutRest(innermost(nest, found.column), found.row, found.together, true);
-}
-
-/** The nest with rows and columns as one vector loop, if rows are narrow and in whole blocks. */
-export function widenNarrow(nest: LoopNest, caps: CodegenCaps): LoopNest {
-  const found = narrowRows(nest, caps);
-  if (found === null || !isMultiple(found.row, found.together)) return nest;
-  const { row, column, lanes, together } = found;
-  const blocks = split(nest, row, together);
-  const inBlock = blocks.loopsOf(row)[1]!;
-  const flat = merge(blocks, [inBlock, column]);
-  return split(flat, flat.loopsOf(column)[0]!, lanes, 'unroll', 'loop');
-}
-
-interface Narrow {
-  readonly row: Range;
-  readonly column: Range;
-  readonly lanes: number;
-  /** Rows at a time, which whole vectors hold. */
-  readonly together: number;
-}
-
-/** The loops of narrow rows that are contiguous in the memory all stores write, if no row or column has a reduction. */
-function narrowRows(nest: LoopNest, caps: CodegenCaps): Narrow | null {
+/** The loops of narrow rows that are contiguous in the memory all stores write. What is made of them is in narrow-rows.ts. */
+export function narrowRows(nest: LoopNest, caps: CodegenCaps): Narrow | null {
   const work = workOf(nest);
   const list = work.common() ?? [];
   // Several rows are long enough for the widest vectors.
-  const { fittingBytes, ...others } = caps;
+  const { fittingBytes: _, ...others } = caps;
   const lanes = vectorLanes(nest.stores, others);
   const column = list.find((r) => r.src.length === 0 && r.arg.extent < lanes && work.writes(r, 1));
   if (column === undefined || column.arg.extent < 2) return null;
@@ -161,18 +125,5 @@ function narrowRows(nest: LoopNest, caps: CodegenCaps): Narrow | null {
   if ((together * width) % lanes !== 0 || together * width > mostNarrow * lanes) return null;
   const row = list.find((r) => endsAlone(r) && r.arg.extent >= together && work.writes(r, width));
   if (row === undefined) return null;
-  if (work.binders.some(({ free }) => free.includes(row) !== free.includes(column))) return null;
-  const fills = fittingBytes !== undefined && width * 4 >= leastVector;
-  return fills && !readsRows(nest, row, column) ? null : { row, column, lanes, together };
-}
-
-/** True if elements of a row are read side by side and rows at a fixed distance. Rows read anywhere are as well read one by one where they fill narrow vectors. */
-function readsRows(nest: LoopNest, row: Range, column: Range): boolean {
-  const work = workOf(nest);
-  for (const n of nodesOf(nest.stores.map((s) => s.store))) {
-    if (n.op !== 'LOAD') continue;
-    const [along, across] = [work.strideOf(n.src[1], column), work.strideOf(n.src[1], row)];
-    if (across === null || (along !== 0 && along !== 1)) return false;
-  }
-  return true;
+  return { row, column, lanes, together };
 }

@@ -142,8 +142,9 @@ function fitting(op: string, data: ArrayLike<number | bigint>, dtype: DType, bit
  *
  * @throws DTypeError for numbers that an integer dtype does not hold; ArgumentError for a view whose ArrayBuffer was detached or shrunk
  * @example
+ * import '@polygrad/backend-cpu';
  * import { uploaded } from '@polygrad/core/engine';
- * uploaded(new Float32Array([1, 2]), [1, 2], 'float32'); // [[1, 2]]
+ * console.log(await uploaded(new Float32Array([1, 2]), [1, 2], 'float32').array()); //=> [ [ 1, 2 ] ]
  */
 export function uploaded(data: ArrayLike<number | bigint>, shape: Shape, dtype: DType): Tensor {
   beginOp('tensor');

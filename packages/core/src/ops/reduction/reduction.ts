@@ -9,7 +9,7 @@ import { argReduce as argReduceNode, cast, constant, reduce, reshape, stopGradie
 import { beginOp, compose, opName } from '../../graph/scope.ts';
 import { keepAxes, type Axes, readAxes } from '@polygrad/compiler/shape/axes';
 import { isFloat } from '@polygrad/compiler/shape/dtype';
-import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { type OptionNames, shown } from '@polygrad/compiler/shape/options';
 import { isList, say } from '@polygrad/compiler/shape/shown';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
@@ -25,18 +25,6 @@ function withKept(reduced: Node, x: Node, { axes, keepDims }: Axes): Node {
   return keepDims ? reshape(reduced, keepAxes(x.shape, axes)) : reduced;
 }
 
-function checkNotEmpty(op: string, x: Node, axes: readonly number[]): void {
-  for (const axis of axes) {
-    if (x.shape[axis] === 0) {
-      throw new ShapeError(
-        op,
-        say`reduction over nothing: axis ${axis} of shape ${showShape(x.shape)} is empty (0 elements) and ${op} of nothing has no value; check the size first`,
-        [x.shape],
-      );
-    }
-  }
-}
-
 function reduced(
   op: string,
   kind: 'sum' | 'prod' | 'max' | 'min',
@@ -47,7 +35,6 @@ function reduced(
   let node = operand(x);
   const axes = readAxes(opName(op), argument, node.shape.length);
   if (kind === 'sum' || kind === 'prod') node = cast(node, sumDType(node.dtype));
-  else checkNotEmpty(opName(op), node, axes.axes);
   if (node.dtype === 'bool') {
     const bits = reduce(cast(node, 'int32'), kind, axes.axes);
     return wrap(withKept(cast(bits, 'bool'), node, axes));
@@ -113,7 +100,6 @@ function arg(op: string, kind: 'max' | 'min', x: TensorLike, argument: AxisArgum
   beginOp(op);
   let node = operand(x);
   const axes = readAxes(opName(op), argument, node.shape.length);
-  checkNotEmpty(opName(op), node, axes.axes);
   if (node.dtype === 'bool') node = cast(node, 'int32');
   const position = axes.axes.length === 0 ? constant(0, 'int32', node.shape) : argReduceNode(node, kind, axes.axes);
   return wrap(withKept(position, node, axes));

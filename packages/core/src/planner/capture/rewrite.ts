@@ -5,7 +5,7 @@
  */
 import { isRowMajor, sameShape, type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
-import { type DType, isSmallFloat, widenedFloat, neutral } from '@polygrad/compiler/shape/dtype';
+import { type DType, isSmallFloat, neutral } from '@polygrad/compiler/shape/dtype';
 import { isPlanOp, longColumns, manyResults, type PlanGraph, type PlanNode, splitLeast } from './plan-graph.ts';
 import { rareForms } from '#rare';
 
@@ -21,6 +21,9 @@ type Rule<P extends PrimitiveName> = (
 export const splitPositionsLeast: number = 2 ** 18;
 /** With fewer products with zeros than this, convolutions stay whole: more kernels cost more than they save. */
 const worthSplitting = 1 << 19;
+
+/** Products of fewer elements are as well left to contractions where what makes reductions of them is still to be loaded. */
+const worthReducing = 1 << 14;
 
 const first = (src: readonly PlanNode[]): PlanNode => src[0]!;
 
@@ -141,7 +144,9 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
     const batch = extent(attr.lhsBatch);
     const depth = extent(attr.lhsContract);
     const thin = lhs.size === batch * depth || rhs.size === batch * depth || depth === 1;
-    return thin ? dotAsReduce(graph, attr, lhs, rhs, shape, dtype) : null;
+    return thin
+      ? (rareForms(lhs.size + rhs.size >= worthReducing)?.dotAsReduce(graph, attr, lhs, rhs, shape, dtype) ?? null)
+      : null;
   },
   scatterAdd: (graph, attr, src, shape, dtype) => {
     if (!isSmallFloat(dtype)) return null;
@@ -164,52 +169,6 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
 
 function inFloat32(graph: PlanGraph, x: PlanNode): PlanNode {
   return graph.make('cast', { dtype: 'float32' }, [x], x.shape, 'float32');
-}
-
-/** A contraction in which one side has no free axes, as a product and a reduction, which is faster. */
-function dotAsReduce(
-  graph: PlanGraph,
-  attr: Attrs['dotGeneral'],
-  lhs: PlanNode,
-  rhs: PlanNode,
-  shape: Shape,
-  dtype: DType,
-): PlanNode {
-  const free = (x: PlanNode, used: readonly number[]): number[] =>
-    x.shape.map((_, axis) => axis).filter((axis) => !used.includes(axis));
-  const lhsFree = free(lhs, [...attr.lhsBatch, ...attr.lhsContract]);
-  const rhsFree = free(rhs, [...attr.rhsBatch, ...attr.rhsContract]);
-  const wide = widenedFloat(dtype);
-
-  function arrange(
-    x: PlanNode,
-    batch: readonly number[],
-    before: number,
-    own: readonly number[],
-    after: number,
-    contract: readonly number[],
-  ): PlanNode {
-    const axes = [...batch, ...own, ...contract];
-    const sizes = (list: readonly number[]): number[] => list.map((axis) => x.shape[axis]!);
-    const moved = graph.make('permute', { axes }, [x], sizes(axes), x.dtype);
-    const ones = (count: number): number[] => new Array<number>(count).fill(1);
-    const spread = graph.reshape(moved, [
-      ...sizes(batch),
-      ...ones(before),
-      ...sizes(own),
-      ...ones(after),
-      ...sizes(contract),
-    ]);
-    return graph.make('cast', { dtype: wide }, [spread], spread.shape, wide);
-  }
-
-  const a = arrange(lhs, attr.lhsBatch, 0, lhsFree, rhsFree.length, attr.lhsContract);
-  const b = arrange(rhs, attr.rhsBatch, lhsFree.length, rhsFree, 0, attr.rhsContract);
-  const deep = attr.lhsContract.map((axis) => lhs.shape[axis]!);
-  const product = graph.make('mul', null, [a, b], [...shape, ...deep], wide);
-  const axes = deep.map((_, i) => shape.length + i);
-  const sum = graph.make('reduce', { op: 'sum', axes, ties: 'share' }, [product], shape, wide);
-  return graph.make('cast', { dtype }, [sum], shape, dtype);
 }
 
 /** The rules as one function; see `Rewrite`. */

@@ -98,7 +98,8 @@ export function splitReduce(
   shape: Shape,
   size: number,
 ): PlanNode | null {
-  if ((attr.op !== 'sum' && attr.op !== 'prod') || !isSmallFloat(x.dtype)) return inTwoSteps(graph, x, attr, shape, size);
+  if ((attr.op !== 'sum' && attr.op !== 'prod') || !isSmallFloat(x.dtype))
+    return inTwoSteps(graph, x, attr, shape, size);
   const { dtype } = x;
   const wide = graph.make('cast', { dtype: 'float32' }, [x], x.shape, 'float32');
   const split = inTwoSteps(graph, wide, attr, shape, size);

@@ -36,7 +36,6 @@ interface LoweringOptions extends RebaseOptions {
   readonly simt: boolean;
 }
 
-
 /** The first and last element of a PARAM that is touched. */
 interface Reach {
   first: number;

@@ -2,6 +2,7 @@
 import { reduceColumns } from '@polygrad/compiler/codegen/linearize/columns';
 import { copyByCopy } from '@polygrad/compiler/codegen/linearize/copy-by-copy';
 import { columnsOf } from '@polygrad/compiler/codegen/loops/columns';
+import { cutNarrow, widenNarrow } from '@polygrad/compiler/codegen/loops/narrow-rows';
 import { reduceWhileStaging } from '@polygrad/compiler/codegen/loops/reduce-while-staging';
 import { rowsAndRest } from '@polygrad/compiler/codegen/loops/rows-and-rest';
 import { cutShort, joinShort } from '@polygrad/compiler/codegen/loops/short-rows';
@@ -19,10 +20,11 @@ import { longestRow } from '../fusion/cost.ts';
 import { type Demand, loop } from '../fusion/draft.ts';
 import type { Partition } from '../fusion/partition.ts';
 import { flatten } from '../lowering/index-map.ts';
-import { isSmallFloat, type DType } from '@polygrad/compiler/shape/dtype';
+import { type DType, isSmallFloat, widenedFloat } from '@polygrad/compiler/shape/dtype';
 
 export interface RareForms extends RareLoops {
   readonly keepRow: typeof keepRow;
+  readonly dotAsReduce: typeof dotAsReduce;
   readonly shifted: typeof shifted;
   readonly splitDilated: typeof splitDilated;
   readonly splitArgReduce: typeof splitArgReduce;
@@ -36,9 +38,12 @@ export const forms: RareForms = {
   copyByCopy,
   reduceWhileStaging,
   rowsAndRest,
+  cutNarrow,
+  widenNarrow,
   cutShort,
   joinShort,
   keepRow,
+  dotAsReduce,
   shifted,
   splitDilated,
   splitArgReduce,
@@ -146,9 +151,7 @@ export function shifted(
   const params = loop.params.map((param, slot) => {
     const shift = shifts[slot]!;
     const { access, length, fewer } = param.arg;
-    return shift === 0
-      ? param
-      : e.param(slot, param.dtype, access, Math.min(length, lasts[slot]! + 1) - shift, fewer);
+    return shift === 0 ? param : e.param(slot, param.dtype, access, Math.min(length, lasts[slot]! + 1) - shift, fewer);
   });
   const place = (param: KNodeOf<'PARAM'>, index: KNode): [KNode, KNode] => {
     const { slot } = param.arg;
@@ -165,6 +168,52 @@ export function shifted(
     return { store: e.store(...place(param, index), rewriter.node(value), gate && rewriter.node(gate)), ranges };
   });
   return { loop: { ...loop, params, stores }, shifts };
+}
+
+/** A contraction in which one side has no free axes, as a product and a reduction, which is faster. */
+export function dotAsReduce(
+  graph: PlanGraph,
+  attr: Attrs['dotGeneral'],
+  lhs: PlanNode,
+  rhs: PlanNode,
+  shape: Shape,
+  dtype: DType,
+): PlanNode {
+  const free = (x: PlanNode, used: readonly number[]): number[] =>
+    x.shape.map((_, axis) => axis).filter((axis) => !used.includes(axis));
+  const lhsFree = free(lhs, [...attr.lhsBatch, ...attr.lhsContract]);
+  const rhsFree = free(rhs, [...attr.rhsBatch, ...attr.rhsContract]);
+  const wide = widenedFloat(dtype);
+
+  function arrange(
+    x: PlanNode,
+    batch: readonly number[],
+    before: number,
+    own: readonly number[],
+    after: number,
+    contract: readonly number[],
+  ): PlanNode {
+    const axes = [...batch, ...own, ...contract];
+    const sizes = (list: readonly number[]): number[] => list.map((axis) => x.shape[axis]!);
+    const moved = graph.make('permute', { axes }, [x], sizes(axes), x.dtype);
+    const ones = (count: number): number[] => new Array<number>(count).fill(1);
+    const spread = graph.reshape(moved, [
+      ...sizes(batch),
+      ...ones(before),
+      ...sizes(own),
+      ...ones(after),
+      ...sizes(contract),
+    ]);
+    return graph.make('cast', { dtype: wide }, [spread], spread.shape, wide);
+  }
+
+  const a = arrange(lhs, attr.lhsBatch, 0, lhsFree, rhsFree.length, attr.lhsContract);
+  const b = arrange(rhs, attr.rhsBatch, lhsFree.length, rhsFree, 0, attr.rhsContract);
+  const deep = attr.lhsContract.map((axis) => lhs.shape[axis]!);
+  const product = graph.make('mul', null, [a, b], [...shape, ...deep], wide);
+  const axes = deep.map((_, i) => shape.length + i);
+  const sum = graph.make('reduce', { op: 'sum', axes, ties: 'share' }, [product], shape, wide);
+  return graph.make('cast', { dtype }, [sum], shape, dtype);
 }
 
 /** Copying up to this many elements costs less than one more kernel and its `result` elements. */

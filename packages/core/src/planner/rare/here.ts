@@ -2,4 +2,4 @@
 import { forms, type RareForms } from './forms.ts';
 
 /** Forms of work that few programs have. */
-export const rareForms = (): RareForms | null => forms;
+export const rareForms = (_isWorth?: boolean): RareForms | null => forms;

@@ -71,6 +71,40 @@ describe('forms of rare work that are loaded when first used', () => {
     expect(loads).toBe(1);
   });
 
+  it('are done without by readers that cannot wait: long sums, products with a vector, starts within tensors', async () => {
+    const { concat, grad, matmul, sum, tensor } = await program('late');
+    const whole = (n: number): Float32Array => Float32Array.from({ length: n }, (_, i) => ((i * 29) % 7) - 3);
+    const n = 20_000;
+    using x = tensor(whole(n));
+    using y = tensor(whole(n));
+    const product = whole(n).reduce((a, b) => a + b * b, 0);
+    using total = sum(x);
+    expect(total.itemSync()).toBe(whole(n).reduce((a, b) => a + b));
+    using dot = matmul(x, y);
+    expect(dot.itemSync()).toBe(product);
+    const [elements, factors] = [whole(130 * 140), whole(140)];
+    using m = tensor(elements, { shape: [130, 140] });
+    using v = tensor(factors);
+    using mv = matmul(m, v);
+    expect(Array.from(mv.dataSync(), Number)).toEqual(
+      Array.from({ length: 130 }, (_, r) => factors.reduce((a, b, c) => a + b * elements[r * 140 + c]!, 0)),
+    );
+    using half = sum(tensor(whole(n).map(Math.abs), { dtype: 'float64' }));
+    expect(half.itemSync()).toBe(whole(n).reduce((a, b) => a + Math.abs(b), 0));
+    // Outer products: a sum of one product each.
+    using column = tensor(whole(150), { shape: [150, 1] });
+    using row = tensor(whole(120), { shape: [1, 120] });
+    using outer = matmul(column, row);
+    expect(outer.dataSync()[7 * 120 + 5]).toBe(whole(150)[7]! * whole(120)[5]!);
+    using slope = grad((t: core.Tensor) => sum(matmul(t, v)))(m) as core.Tensor;
+    expect(Array.from(slope.dataSync().subarray(140, 280), Number)).toEqual(Array.from(factors));
+    using tail = concat([x.slice([{ start: 100 }]), y.slice([{ start: 3, stop: 50 }])]).mul(2);
+    expect(Array.from(tail.dataSync().subarray(0, 3), Number)).toEqual([100, 101, 102].map((i) => 2 * whole(n)[i]!));
+    using later = matmul(x, y.mul(2));
+    expect(await later.item()).toBe(2 * product);
+    expect(loads).toBe(1);
+  });
+
   it('are done without by everybody where they cannot be loaded', async () => {
     const { flush, idle, sum, tensor } = await program('unreachable');
     using x = tensor(data, { shape: [rows, columns] });
@@ -100,7 +134,11 @@ describe('forms of rare work that are loaded when first used', () => {
   });
 
   it('are not loaded for small work', async () => {
-    const { sum, tensor } = await program('late');
+    const { matmul, sum, tensor } = await program('late');
+    using weights = tensor([[1, 2, 3]]);
+    using outputs = matmul(tensor([[1], [2]]), weights);
+    using single = matmul(outputs, tensor([1, 0, -1]));
+    expect(await single.array()).toEqual([-2, -4]);
     using x = tensor(data.subarray(0, 100 * columns), { shape: [100, columns] });
     using total = sum(x, { axis: 0 });
     expect((await total.data()).length).toBe(columns);

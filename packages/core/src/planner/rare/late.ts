@@ -20,12 +20,12 @@ function doWithout<R>(run: () => R): R {
 }
 
 /**
- * Forms of work that few programs have; null where plans do without them.
+ * Forms of work that few programs have; null where plans do without them, and while they are not there for work that is not worth loading them.
  *
  * @throws UnsupportedError while they are on their way, with `until` and `without`
  */
-export function rareForms(): RareForms | null {
-  if (forms !== null || without) return forms;
+export function rareForms(isWorth: boolean = true): RareForms | null {
+  if (forms !== null || without || !isWorth) return forms;
   loading ??= import('./forms.ts').then(
     (module) => {
       forms = module.forms;
