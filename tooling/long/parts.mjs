@@ -37,10 +37,11 @@ const whole = {
     ...['rows', 'emitted', 'assembled'].map((name) => `packages/emit-ptx/src/${name}.test.ts`),
   ],
   'of core and nn': [
-    ...['ops/wrong-kinds', 'ops/attention/attention-kernel', 'placement/calibrate'].map(
-      (name) => `${core}/${name}.test.ts`,
+    ...['wrong-kinds', 'attention/attention-kernel', 'attention/attention-sizes'].map(
+      (name) => `${core}/ops/${name}.test.ts`,
     ),
-    ...['several', 'counted'].map((name) => `${core}/planner/families/${name}.test.ts`),
+    `${core}/placement/calibrate.test.ts`,
+    ...['several', 'counted', 'joined'].map((name) => `${core}/planner/families/${name}.test.ts`),
     ...['wrong-arguments', 'optim/failed-steps'].map((name) => `packages/nn/src/${name}.test.ts`),
   ],
   'of engines': [

@@ -2,7 +2,7 @@
  * Bytes to float32 through a table of the 256 values a byte can become, two bytes at a time where that is possible.
  *
  * This is the inner loop of every image batch. Looking up pairs (a table of 65,536 pairs of float32, moved as one
- * float64) halves the time of the plain loop. 50,176 pixels take about 60 us instead of 130.
+ * float64) halves the time of the plain loop. So 50,176 pixels take about 60 us instead of 130.
  */
 import { LITTLE_ENDIAN } from './arrays.ts';
 

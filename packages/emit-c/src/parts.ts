@@ -1,5 +1,5 @@
 /**
- * Values as text. A value of any number of lanes is a list of parts, each no wider than a vector of the dialect. 11 lanes are
+ * Values as text. A value of any number of lanes is a list of parts, each no wider than a vector of the dialect. So 11 lanes are
  * 8 + 2 + 1 in OpenCL C and 4 + 4 + 3 in WGSL. Values of equal lanes have equal parts.
  */
 import type { DType } from './kernel.ts';

@@ -66,8 +66,8 @@ function partsOf(result: unknown): readonly [unknown, unknown] {
 }
 
 /**
- * A loop on the device: calls `f(carry, x)` for each slice of `xs` along the first axis, carries what it returns first to the next step, and
- * stacks what it returns second. Source: JAX `lax.scan`.
+ * A loop on the device: calls `f(carry, x)` for each slice of `xs` along the first axis. What it returns first is carried to the next step, what
+ * it returns second is stacked. Source: JAX `lax.scan`.
  *
  * `f` is recorded once and planned once, whatever the length; a new length makes no new plan of it. Gradients of any order, forward and
  * backward, are loops again; `vmap` makes a loop over batches. Tensors that `f` uses from outside get gradients too. Inside `f` tensors have no

@@ -64,7 +64,7 @@ const mostForms = 128;
  * @param options name, form, inputs, outputs, body; gradient
  * @returns a function from a record of inputs to a record of outputs
  * @throws ArgumentError for options that do not fit. Calls throw DTypeError and ShapeError for inputs that do not fit, KernelError for bodies that
- *   break a rule, with their line, and GradientError where a gradient is wanted and there is none
+ *   break a rule, with their line. They throw GradientError where a gradient is wanted and there is none
  *
  * @example
  * const rowNorm = defineKernel({

@@ -254,7 +254,7 @@ function watched(body: () => unknown): unknown {
  * The first call with arguments of new shapes, dtypes or other values records. If the second one does the same, later calls are replayed. Of sizes that share a
  * plan one call each is recorded; arguments that never come again are left to the function. Tensors
  * from outside may be used and assigned. A replay does not run the function: JavaScript values that it reads besides its arguments count as
- * recorded, unless it declares them by `hostNumber`, `hostValue` or `hostEffect`, as modules and optimizers of `@polygrad/nn` do. Now and then a call runs
+ * recorded. They do not if it declares them by `hostNumber`, `hostValue` or `hostEffect`, as modules and optimizers of `@polygrad/nn` do. Now and then a call runs
  * the function and compares. A function that does something else each time is recorded each time.
  *
  * A call is a `scope`, and a separate flush. Inside gradient functions, tapes and `vmap` the function itself is called.

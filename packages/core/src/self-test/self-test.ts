@@ -130,7 +130,7 @@ function failureIn({ kernels }: Asked): Error | null {
 const words = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * Has an engine compute known answers: products, plain and through group memory with its barriers, reductions, `exp` and `log1p` by units in
+ * Has an engine compute known answers: products, plain and through group memory with its barriers; reductions, `exp` and `log1p` by units in
  * the last place, 16-bit floats, all at sizes that fit no vector and no group. Never throws: an error is a wrong answer. The engine may be in
  * use; the caller must watch for a hang.
  *

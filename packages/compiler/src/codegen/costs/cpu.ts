@@ -96,7 +96,7 @@ export const nearRows = 12;
 export const shortSum = 9;
 export const keptElements = 128;
 /**
- * Least products for tiles: of short sums, and of others whose plain nests have vectors along the sum or gather elements (8 x 4 sums of 16: 0.47
+ * Least products for tiles: of short sums, and of others. Plain nests of these have vectors along the sum or gather elements (8 x 4 sums of 16: 0.47
  * us, and 0.17 by tiles). Then the same where a dispatch before has to copy a factor: short sums with all of it in registers, other short ones,
  * other sums.
  */

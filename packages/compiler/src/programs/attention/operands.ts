@@ -196,8 +196,8 @@ export class Operands<S extends AttentionSpec = AttentionSpec> {
   }
 
   /**
-   * Writes what a unit of the program does, where there is such a head (of those before the last two axes of an operand) and such a position of
-   * `count`: units are counted at capacity.
+   * Writes what a unit of the program does, where there is such a head and such a position of `count`: units are counted at capacity. Heads are
+   * those of the axes of an operand before its last two.
    */
   ifThere({ view: { shape } }: SlotView, head: KNode, first: KNode | null, count: number, write: () => void): void {
     const { b, e } = this.w;

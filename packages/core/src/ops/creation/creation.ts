@@ -158,7 +158,7 @@ export function uploaded(data: ArrayLike<number | bigint>, shape: Shape, dtype: 
  *
  * @param data elements; nested arrays must be rectangular; `{ dtype, shape, data }` as @polygrad/data gives
  * @param options dtype: float32 for numbers, bool for booleans, int64 for bigints, a typed array's own unless given;
- *   16-bit floats are converted from numbers, but a Uint16Array is their bits, as `data()` gives them. shape: for flat data. requiresGrad: make a leaf for `backward()`
+ *   16-bit floats are converted from numbers. A Uint16Array is their bits, as `data()` gives them. shape: for flat data. requiresGrad: make a leaf for `backward()`
  * @returns a tensor of the data's shape, or of `shape`
  * @throws ShapeError for ragged arrays and shapes that do not fit; DTypeError for mixed values, and for numbers that an integer dtype does
  *   not hold: outside of its range, NaN or infinite. Fractions are cut off. (`cast()` saturates instead.) ArgumentError for a view whose

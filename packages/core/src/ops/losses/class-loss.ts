@@ -40,7 +40,7 @@ function checkTarget(op: string, x: Node, target: Node, axis: number): void {
   if (!isInteger(target.dtype))
     throw new DTypeError(
       op,
-      say`target has dtype ${target.dtype} and shape ${showShape(target.shape)}: needs class numbers of an integer dtype${op === 'nllLoss' ? '' : `, or probabilities of shape ${showShape(x.shape)}`}; predictions come first, then the target`,
+      say`target has shape ${showShape(target.shape)} and dtype ${target.dtype}: needs class numbers of an integer dtype; predictions come first`,
       [target.dtype],
     );
   if (!sameShape(target.shape, expected)) {
@@ -168,7 +168,7 @@ export function crossEntropy(logits: Tensor, target: Tensor, options: CrossEntro
       if (!sameShape(t.shape, node.shape)) {
         throw new ShapeError(
           'crossEntropy',
-          say`target has shape ${showShape(t.shape)} and dtype ${t.dtype}: probabilities need the shape of the logits ${showShape(node.shape)}, class numbers an integer dtype, as cast('int32') gives; logits come first, then the target`,
+          say`target has shape ${showShape(t.shape)} and dtype ${t.dtype}: probabilities need the shape of the logits ${showShape(node.shape)}, class numbers an integer dtype, as cast('int32') gives; predictions come first`,
           [node.shape, t.shape],
         );
       }

@@ -243,7 +243,5 @@ describe('losses of three tensors', () => {
 it('losses by class number say which comes first', () => {
   const [scores, classes] = [f32([[0, 1]]), i32([0])];
   for (const loss of [pg.crossEntropy, pg.nllLoss, pg.multiMarginLoss])
-    expect(() => loss(classes, scores)).toThrow(
-      /target has (dtype float32 and )?shape \[1, 2\].* first, then the target/,
-    );
+    expect(() => loss(classes, scores)).toThrow(/target has (dtype float32 and )?shape \[1, 2\].* come first$/);
 });

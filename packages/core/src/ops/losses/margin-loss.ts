@@ -136,7 +136,7 @@ function rowsOf(op: string, x: Tensor, target: Tensor, wide: boolean): [scores: 
   if (!isInteger(classes.dtype))
     throw new DTypeError(
       op,
-      say`target has dtype ${classes.dtype} and shape ${showShape(classes.shape)}: needs class numbers of an integer dtype; scores come first, then the target`,
+      say`target has dtype ${classes.dtype} and shape ${showShape(classes.shape)}: needs class numbers of an integer dtype; scores come first`,
       [classes.dtype],
     );
   const rank = scores.shape.length;

@@ -168,7 +168,7 @@ function product(a: Named, b: Named, needed: ReadonlySet<string>): Named {
  *
  * @param equation names of each operand's axes, separated by commas, then '->' and the axes of the result. Without an arrow: the
  *   axes of '...', then the names that appear once, in alphabetical order. A name twice in one operand is its diagonal; '...' stands
- *   for axes without a name, which broadcast between operands and are summed if the result does not have them
+ *   for axes without a name. They broadcast between operands and are summed if the result does not have them
  * @returns of the common dtype, which is not bool
  * @throws ArgumentError for equations that make no sense, ShapeError where axes or sizes of one name differ
  *

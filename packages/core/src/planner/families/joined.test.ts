@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
 import { clearPlans, setDynamicSizes, setEngine, stats, type Tensor, tensor } from '../../index.ts';
 import { kinds, numbers, rows, valuesOf } from './fixtures/at-sizes.ts';
+import { sampled } from '@polygrad/compiler/fixtures/everyday';
 
 const behind = (n: number, ...inner: number[]): Tensor =>
   pg.concat([pg.square(rows(n, ...inner)), rows(1, ...inner)], { axis: 0 });
@@ -83,18 +84,19 @@ async function near(
   return stats().binds - binds;
 }
 
-describe.each(kinds)('%s', (_, options) => {
+describe.each(kinds)('%s', (kind, options) => {
+  const turn = kinds.findIndex(([name]) => name === kind);
   beforeEach(async () => {
     await setEngine(createReferenceEngine(options));
   });
 
-  it.each(Object.entries(cases))('%s', async (_, f) => {
+  it.each(sampled(Object.entries(cases), 2, turn))('%s', async (_, f) => {
     expect(await near(f, [9, 13, 8, 15, 11, 17, 31, 9, 35, 127])).toBe(8);
     await near(f, [4, 7, 5, 6, 2, 3]);
     await near(f, [1, 2, 3, 4, 5, 6]);
   });
 
-  it.each(Object.entries(cases))('from the first on: %s', async (_, f) => {
+  it.each(sampled(Object.entries(cases), 2, turn + 1))('from the first on: %s', async (_, f) => {
     await near(f, [9, 13, 8, 31, 5, 2], 'always');
   });
 
