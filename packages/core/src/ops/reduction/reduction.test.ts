@@ -43,7 +43,7 @@ describe('reductions at their edges', () => {
   });
 
   it('the gradient of prod is the product of the others, along any axes, and takes a few products of the whole', async () => {
-    for (const [shape, axis] of [
+    const cases: readonly (readonly [shape: readonly number[], axis: readonly number[]])[] = [
       [[7], [0]],
       [[1, 4], [0]],
       [[6, 5], [0]],
@@ -57,13 +57,14 @@ describe('reductions at their edges', () => {
         [0, 1, 2],
       ],
       [[2, 0], [1]],
-    ] as const) {
+    ];
+    for (const [shape, axis] of cases) {
       const size = shape.reduce((a, b) => a * b, 1);
       const data = Array.from({ length: size }, (_, i) => (i % 7 === 3 ? 0 : Math.sin(i + 1) + 1.5));
       const at = (i: number): number[] =>
         shape.map((n, a) => Math.floor(i / shape.slice(a + 1).reduce((x, y) => x * y, 1)) % n);
       const along = (i: number, j: number): boolean =>
-        i !== j && at(i).every((v, a) => (axis as readonly number[]).includes(a) || v === at(j)[a]);
+        i !== j && at(i).every((v, a) => axis.includes(a) || v === at(j)[a]);
       const others = data.map((_, i) => data.reduce((value, x, j) => (along(i, j) ? value * x : value), 1));
       const x = pg.tensor(Float64Array.from(data), { shape: [...shape] });
       await near(pg.grad((t: Tensor) => pg.sum(pg.prod(t, [...axis])))(x) as Tensor, others, 1e-13);
