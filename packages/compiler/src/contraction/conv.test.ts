@@ -187,12 +187,17 @@ describe('convolutions', () => {
   it.each<[string, Partial<Geometry>]>([
     ['of few channels', {}],
     ['of few channels, without padding', { low: zeros, high: zeros, size: [9, 129] }],
-    ['of as many elements as there are phases', { kernel: [3, 4] }],
+    ['of as many elements as there are phases', { kernel: [3, 4], outputs: 6 }],
     ['of one feature per group', { groups: 5, inputs: 1, outputs: 1 }],
   ])('sums gradients of the kernel along positions with a step, %s', (_, change) => {
     const g = { ...base, images: 4, outputs: 32, stride: [2, 2], size: [9, 128], ...change } as const;
     const { done } = tilesOf(g, 'kernelGradient');
     expect(done.find((text) => text.startsWith('tile'))).toMatch(/ (domain inPlace|inPlace domain)$/);
+  });
+
+  it('features are columns where lines are shorter than vectors: transposing results takes less than empty lanes', () => {
+    const g = { ...base, images: 64, inputs: 32, outputs: 64, size: [14, 14], low: zeros, high: zeros } as const;
+    expect(tilesOf(g, 'forward').done.find((text) => text.startsWith('tile'))).toMatch(/ 6 64 /);
   });
 
   it('groups that follow each other have the same columns where these do not stay in a cache', () => {

@@ -8,6 +8,7 @@ import {
   type Family,
   type Gradients,
   sortedDistinct,
+  spliced,
   type Tangents,
 } from '../graph/definition.ts';
 import type { KNode } from '@polygrad/compiler/ir/ir';
@@ -148,54 +149,41 @@ export function largestAmong(
   return node;
 }
 
-/**
- * For every element the product of all others along the axes. The two halves are multiplied with each other, then those of the product, down to
- * one; on the way back each half gets what belongs to the other. Halves, not neighbours, so that kernels read rows. Without division, so zeros
- * are exact at every order of derivative.
- */
+/** For every element the product of all others along the axes. */
 function productOfOthers(x: Node, axes: readonly number[]): Node {
   // All axes as one, where the first of them is: a single one stays in its place.
   const at = axes[0]!;
-  const after = x.shape.map((_, i) => i).filter((i) => i > at && !axes.includes(i));
-  const order = [...x.shape.map((_, i) => i).slice(0, at), ...axes, ...after];
+  const rest = x.shape.map((_, i) => i).filter((i) => !axes.includes(i));
+  const order = [...rest.slice(0, at), ...axes, ...rest.slice(at)];
   const moved = p.permute(x, order);
-  const shaped = (...along: number[]): number[] => [
-    ...x.shape.slice(0, at),
-    ...along,
-    ...after.map((i) => x.shape[i]!),
-  ];
+  const { shape } = moved;
   const count = axes.reduce((n, axis) => n * x.shape[axis]!, 1);
-  const levels: { readonly n: number; readonly halves: Node }[] = [];
-  let level = p.reshape(moved, shaped(count));
-  for (let n = count; n > 1; ) {
-    // An odd one has a one beside it.
-    const none = level.shape.map(() => 0);
-    const even = p.pad(
-      level,
-      none,
-      none.map((_, i) => (i === at ? n % 2 : 0)),
-      1,
-    );
-    const half = Math.ceil(n / 2);
-    const halves = p.reshape(even, shaped(2, half));
-    levels.push({ n, halves });
-    level = p.reduce(halves, 'prod', [at]);
-    n = half;
-  }
-  let others: Node = p.constant(1, x.dtype, shaped(Math.min(1, count)));
-  for (const { n, halves } of levels.reverse()) {
-    const both = p.mul(p.flip(halves, [at]), p.insertAxes(others, [at]));
-    const sizes = shaped(n);
-    others = p.slice(
-      p.reshape(both, shaped(n + (n % 2))),
-      sizes.map(() => 0),
-      sizes,
-      sizes.map(() => 1),
-    );
-  }
+  const flat = p.reshape(moved, [...shape.slice(0, at), count, ...shape.slice(at + axes.length)]);
   return p.permute(
-    p.reshape(others, moved.shape),
+    p.reshape(productAlong(flat, at), shape),
     order.map((_, i) => order.indexOf(i)),
+  );
+}
+
+/**
+ * The same along one axis. Its halves are multiplied with each other, then those of the product, down to one; on the way back each half gets
+ * what belongs to the other. Halves, not neighbours, so that kernels read rows. Without division, so zeros are exact at every order of derivative.
+ */
+function productAlong(x: Node, at: number): Node {
+  const { shape } = x;
+  const n = shape[at]!;
+  if (n < 2) return p.constant(1, x.dtype, shape);
+  const none = shape.map(() => 0);
+  // An odd element has a one beside it.
+  const even = p.pad(x, none, spliced(none, at, [n % 2]), 1);
+  const halves = p.reshape(even, spliced(shape, at, [2, Math.ceil(n / 2)]));
+  const others = productAlong(p.reduce(halves, 'prod', [at]), at);
+  const both = p.mul(p.flip(halves, [at]), p.insertAxes(others, [at]));
+  return p.slice(
+    p.reshape(both, even.shape),
+    none,
+    shape,
+    shape.map(() => 1),
   );
 }
 
