@@ -6,7 +6,7 @@ import { sizeLimit, typicalOf } from '../../ir/free-ranges.ts';
 import type { KNode, LoopKernel, LoopStore, Program } from '../../ir/ir.ts';
 import type { ReduceOp } from '../../ir/operations.ts';
 import { printLoopKernel, printTransforms } from '../../ir/print.ts';
-import { idOf, lowOf } from '../../ir/node.ts';
+import { assumeBounds, highOf, idOf, lowOf } from '../../ir/node.ts';
 import { flattened, Rewriter, step } from '../../ir/rewrite.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 import { verifyLoopKernel, verifyProgram } from '../../ir/verify/verify.ts';
@@ -20,7 +20,7 @@ import { mergeSized } from './sized.ts';
 import { reduceInSquares } from './sized-squares.ts';
 import { nest, check, wideCaps, done, reduced, type Made } from '../fixtures/sized-nests.ts';
 
-const tools = { Rewriter, flattened, step, linearOf, sizeLimit, typicalOf, lowOf, idOf };
+const tools = { Rewriter, flattened, step, linearOf, sizeLimit, typicalOf, lowOf, highOf, idOf, assumeBounds };
 
 /** Loops over a fixed number of rows and two sizes, whose tensors lie for the size that is bound. */
 describe('merged where rows are as long as the size that is bound', () => {
