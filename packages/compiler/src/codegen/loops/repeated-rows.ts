@@ -7,7 +7,8 @@
  */
 import type { Exprs } from '../../ir/expr.ts';
 import type { Range } from '../../ir/free-ranges.ts';
-import type { KNode, LoopKernel } from '../../ir/ir.ts';
+import type { KNode, LoopKernel, LoopStore } from '../../ir/ir.ts';
+import type { Replacement } from '../../ir/rewrite.ts';
 import { factorOf, isProductOf, type LoopTools } from './sized.ts';
 
 /** Rows at a time: whole vectors of up to as many elements. */
@@ -23,38 +24,74 @@ const mostValues = 4;
 /** Quotients of numbers up to `most` are exact if reciprocals have this many steps. */
 const steps: number = 2 ** 20;
 
-/** The kernel with such rows as stretches. */
+/** The kernel with such rows as stretches: blocks of rows, and what is left of them. */
 export function repeatRows(kernel: LoopKernel, e: Exprs, tools: LoopTools): LoopKernel {
   const found = rowsIn(kernel, tools);
   if (found === null) return kernel;
-  const { row, column, width, values } = found;
-  const { Rewriter, sizeLimit, step, assumeBounds, lowOf } = tools;
-  const { extent } = column.arg;
-  const rows = sizeLimit(row) ?? e.i32(row.arg.extent);
-  const blocks = e.range(
-    Math.ceil(row.arg.extent / together),
-    row.arg.kind,
-    sizeLimit(row) === null ? undefined : e.idiv(e.add(rows, together - 1), together),
-  );
-  const start = e.mul(blocks, together);
-  const end = e.mul(row.arg.extent % together === 0 && sizeLimit(row) === null ? e.i32(together) : e.min(e.sub(rows, start), together), width);
-  assumeBounds(end, lowOf(width), together * extent);
-  const element = e.range(together * extent, column.arg.kind, end);
-  const rewriter = new Rewriter(
+  const { row, column, width } = found;
+  const { extent, kind } = row.arg;
+  const end = tools.sizeLimit(row);
+  const blocks = e.range(Math.floor(extent / together), kind, end === null ? undefined : e.idiv(end, together));
+  const inBlocks = stretch(
+    kernel,
     e,
-    new Map([
-      [row, { value: start, ranges: [blocks] }],
-      [column, { value: element, ranges: [element] }],
-    ]),
+    tools,
+    found,
+    { value: e.mul(blocks, together), ranges: [blocks] },
+    together,
+    null,
   );
-  // Not by vectors: their lanes would be written out one by one.
+  const transforms = [
+    ...(kernel.transforms ?? []),
+    tools.step('repeat', [row, column], [blocks, ...inBlocks.own], [together]),
+  ];
+  const rest = end === null ? extent % together : together - 1;
+  if (rest === 0) return { ...kernel, stores: inBlocks.stores, transforms };
+  const rows = end ?? e.i32(extent);
+  const start = e.mul(e.idiv(rows, together), together);
+  const left = stretch(
+    kernel,
+    e,
+    tools,
+    found,
+    { value: start, ranges: [] },
+    rest,
+    e.mul(e.irem(rows, together), width),
+  );
+  return { ...kernel, stores: [...inBlocks.stores, ...left.stores], transforms };
+}
+
+/** The stores for stretches of `count` rows. `end`: where they end; null: with these rows. */
+function stretch(
+  kernel: LoopKernel,
+  e: Exprs,
+  { Rewriter, assumeBounds, sizeLimit }: LoopTools,
+  { row, column, width, values }: Rows,
+  rows: Replacement,
+  count: number,
+  end: KNode | null,
+): { readonly stores: readonly LoopStore[]; readonly own: readonly Range[] } {
+  const { extent, kind } = column.arg;
+  const element = e.range(count * extent, kind, end ?? e.mul(width, count));
+  const changes = new Map<Range, Replacement>([
+    [row, rows],
+    [column, { value: element, ranges: [element] }],
+  ]);
+  // What is left shares no loop with the blocks.
+  if (end !== null)
+    for (const r of kernel.stores[0]!.ranges.slice(0, -2)) {
+      const own = e.range(r.arg.extent, r.arg.kind, sizeLimit(r) ?? undefined);
+      changes.set(r, { value: own, ranges: [own] });
+    }
+  const rewriter = new Rewriter(e, changes);
+  // Four at a time, not by vectors: their lanes would be written out one by one.
   const fours = e.range((together / 4) * extent, 'reduce', e.mul(width, together / 4));
   const inFour = e.range(4, 'unroll');
   const own = e.add(e.mul(fours, 4), inFour);
   const reciprocal = e.idiv(e.add(width, steps - 1), width);
   const place = e.sub(own, e.mul(e.idiv(e.mul(own, reciprocal), steps), width));
   assumeBounds(place, 0, extent - 1);
-  const inRow = new Rewriter(e, new Map([[column, { value: place, ranges: [fours, inFour] }]]));
+  const inRow = new Rewriter(e, new Map([...changes, [column, { value: place, ranges: [] }]]));
   for (const value of values) {
     const once = inRow.node(value);
     // Conditions are kept as numbers.
@@ -62,8 +99,7 @@ export function repeatRows(kernel: LoopKernel, e: Exprs, tools: LoopTools): Loop
     const read = e.load(e.stage('shared', isCondition ? e.cast(once, 'int32') : once, [fours, inFour]), element);
     rewriter.set(value, isCondition ? e.ne(read, 0) : read);
   }
-  const done = step('repeat', [row, column], [blocks, element], [together]);
-  return { ...rewriter.kernel(kernel), transforms: [...(kernel.transforms ?? []), done] };
+  return { stores: kernel.stores.map((s) => rewriter.store(s)), own: [element] };
 }
 
 interface Rows {
@@ -82,10 +118,16 @@ function rowsIn({ stores }: LoopKernel, tools: LoopTools): Rows | null {
   const [row, column] = list.slice(-2) as [Range?, Range?];
   if (row === undefined || column === undefined) return null;
   const width = sizeLimit(column);
-  if (width === null || lowOf(width) < 1 || typicalOf(column) > longest || together * column.arg.extent > most) return null;
-  if (typicalOf(row) < fewest || (row.src.length > 0 && sizeLimit(row) === null)) return null;
+  if (width === null || lowOf(width) < 1 || typicalOf(column) > longest || together * column.arg.extent > most)
+    return null;
+  if (typicalOf(row) < fewest || row.arg.extent < together || (row.src.length > 0 && sizeLimit(row) === null))
+    return null;
   if (stores.some(({ ranges }) => ranges.length !== list.length || ranges.some((r, i) => r !== list[i]))) return null;
-  const dependsOn = dependence([row, column], stores.map(({ store }) => store), tools);
+  const dependsOn = dependence(
+    [row, column],
+    stores.map(({ store }) => store),
+    tools,
+  );
   const isFlat = (index: KNode): boolean => {
     const form = linearOf(index);
     const [across, along] = [factorOf(form, row), factorOf(form, column)];
@@ -117,7 +159,11 @@ function rowsIn({ stores }: LoopKernel, tools: LoopTools): Rows | null {
 }
 
 /** Which of two ranges nodes depend on: 1, 2, or both as a sum. */
-function dependence([a, b]: readonly [Range, Range], roots: readonly KNode[], { idOf }: LoopTools): (n: KNode) => number {
+function dependence(
+  [a, b]: readonly [Range, Range],
+  roots: readonly KNode[],
+  { idOf }: LoopTools,
+): (n: KNode) => number {
   const seen = new Set(roots);
   for (const n of seen) for (const s of n.src) seen.add(s);
   const found = new Map<KNode, number>();

@@ -31,18 +31,21 @@ export function shortAndLong(
   if (size === null) return shape(kernel);
   const { low, high } = size.arg as { readonly low: number; readonly high: number };
   const isLong = e.min(e.max(e.sub(size, leastLong - 1), 0), 1);
-  const short = within(kernel, all, e, tools, size, [low, leastLong - 1], e.sub(1, isLong));
+  const sized = (from: number, to: number): Size => e.scalar(size.arg.slot, 'int32', from, to);
+  const [shortSize, longSize] = [sized(low, leastLong - 1), sized(leastLong, high)];
+  const short = withSize(kernel, e, tools, size, shortSize);
   const inShort = shape(short);
   // What is done elementwise is done so for any length.
-  const [row] = reducedTo(all, size);
-  if (row === undefined && inShort === short) return shape(kernel);
-  const inLong = shape(within(kernel, all, e, tools, size, [leastLong, high], isLong));
-  const made = (part: LoopKernel): NonNullable<LoopKernel['transforms']> => part.transforms ?? [];
-  const own = kernel.transforms ?? [];
+  if (inShort === short && reductionsIn(kernel).length === 0) return shape(kernel);
+  const parts = [
+    // What a nest without work has outside of its loops is within its bounds too.
+    withSize(inShort, e, tools, shortSize, e.min(size, leastLong - 1), e.sub(1, isLong)),
+    withSize(withSize(kernel, e, tools, size, longSize), e, tools, longSize, e.max(size, leastLong), isLong),
+  ];
   return {
     ...kernel,
-    stores: [...inShort.stores, ...inLong.stores],
-    transforms: [...made(inShort), ...made(inLong).slice(own.length), step('lengths', [], [], [leastLong])],
+    stores: parts.flatMap(({ stores }) => stores),
+    transforms: [...(inShort.transforms ?? []), step('lengths', [], [], [leastLong])],
   };
 }
 
@@ -52,15 +55,16 @@ function nodesIn(roots: readonly KNode[]): Set<KNode> {
   return seen;
 }
 
-/** Loops of reductions along rows. */
-function reducedTo(all: ReadonlySet<KNode>, size: Size): Range[] {
-  return [...all].flatMap((n) =>
-    n.op === 'REDUCE' || n.op === 'STAGE' ? (n.src.slice(1) as Range[]).filter(({ src }) => src[0] === size) : [],
-  );
+function reductionsIn({ stores }: { readonly stores: readonly Pick<LoopStore, 'store'>[] }): KNode[] {
+  return [...nodesIn(stores.map(({ store }) => store))].filter(({ op }) => op === 'REDUCE' || op === 'STAGE');
 }
 
 /** The length of rows, if they may be short and long, and there are several; else null. */
 function sizeOfRows({ stores }: LoopKernel, all: ReadonlySet<KNode>, { typicalOf, sizeLimit }: LoopTools): Size | null {
+  // A reduction outside of all loops would run in a nest without work.
+  const isInside = ({ store, ranges: [outer] }: LoopStore): boolean =>
+    outer !== undefined && reductionsIn({ stores: [{ store }] }).every((n) => nodesIn([n]).has(outer));
+  if (!stores.every(isInside)) return null;
   let found: Size | null = null;
   for (const n of all) {
     if (n.op !== 'RANGE' || n.src.length === 0) continue;
@@ -69,8 +73,9 @@ function sizeOfRows({ stores }: LoopKernel, all: ReadonlySet<KNode>, { typicalOf
     if (limit.op !== 'SCALAR') continue;
     const { low, high } = limit.arg;
     if (low === undefined || high === undefined || low > mostLeast || low < 1 || high < 2 * leastLong) continue;
-    const rows = ({ ranges }: LoopStore): number => ranges.reduce((p, r) => (r === n ? p : p * typicalOf(r)), 1);
-    const isRow = stores.every((s) => s.ranges[0] !== n && s.ranges.length > 0 && rows(s) >= fewest);
+    const rows = ({ ranges }: LoopStore): number =>
+      ranges.reduce((p, r, i) => (i === ranges.length - 1 && r.src[0] === limit ? p : p * typicalOf(r)), 1);
+    const isRow = stores.every((s) => s.ranges[0] !== n && rows(s) >= fewest);
     if (!isRow) continue;
     if (found !== null && found !== limit) return null;
     found = limit;
@@ -78,31 +83,30 @@ function sizeOfRows({ stores }: LoopKernel, all: ReadonlySet<KNode>, { typicalOf
   return found;
 }
 
-/** The kernel for sizes within bounds. `count`: 1 for these, and 0 for others, which leave it without work. */
-function within(
+/** The kernel with another size. `count`: 1, and 0 where it is to have no work. */
+function withSize(
   kernel: LoopKernel,
-  all: ReadonlySet<KNode>,
   e: Exprs,
   { Rewriter, sizeLimit, highOf }: LoopTools,
-  size: Size,
-  [low, high]: readonly [low: number, high: number],
-  count: KNode,
+  from: Size,
+  to: KNode,
+  count: KNode | null = null,
 ): LoopKernel {
-  const own = e.scalar(size.arg.slot, 'int32', low, high);
-  const narrower = new Rewriter(e, new Map());
-  narrower.set(size, own);
+  const limits = new Rewriter(e, new Map());
+  limits.set(from, to);
   const outer = new Set(kernel.stores.map(({ ranges }) => ranges[0]));
   const changes = new Map<Range, Replacement>();
-  for (const r of all) {
-    if (r.op !== 'RANGE') continue;
+  for (const r of nodesIn(kernel.stores.flatMap(({ store, ranges }) => [store, ...ranges]))) {
+    // Where another loop decides where one ends, the rewriter makes it again.
+    if (r.op !== 'RANGE' || (r.src.length > 0 && sizeLimit(r) === null)) continue;
     const given = sizeLimit(r);
-    let limit = given === null ? undefined : narrower.node(given);
-    const extent = limit === undefined ? r.arg.extent : Math.min(r.arg.extent, highOf(limit));
-    if (outer.has(r)) limit = e.mul(limit ?? e.i32(extent), count);
-    const now = e.range(extent, r.arg.kind, limit);
+    const limit = given === null ? null : limits.node(given);
+    const extent = limit === null ? r.arg.extent : Math.min(r.arg.extent, highOf(limit));
+    const end = count !== null && outer.has(r) ? e.mul(limit ?? e.i32(extent), count) : (limit ?? undefined);
+    const now = e.range(extent, r.arg.kind, end);
     changes.set(r, { value: now, ranges: [now] });
   }
   const rewriter = new Rewriter(e, changes);
-  rewriter.set(size, own);
+  rewriter.set(from, to);
   return rewriter.kernel(kernel);
 }

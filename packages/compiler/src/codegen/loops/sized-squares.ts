@@ -78,8 +78,7 @@ function nodesIn(roots: readonly KNode[]): Set<KNode> {
 /** True for a reduction of numbers of four bytes along one short row for each element of `row`, which lies in memory in order. */
 function isShort({ src, arg, dtype }: Reduce, row: Range, { sizeLimit, typicalOf, linearOf }: LoopTools): boolean {
   const [value, r, ...others] = src as readonly [KNode, Range, ...Range[]];
-  if (others.length > 0 || sizeLimit(r) === null || typicalOf(r) > longest || r.arg.kind !== 'reduce')
-    return false;
+  if (others.length > 0 || sizeLimit(r) === null || typicalOf(r) > longest || r.arg.kind !== 'reduce') return false;
   if (!['sum', 'prod', 'max', 'min'].includes(arg.op) || !['float32', 'int32', 'uint32'].includes(dtype)) return false;
   let isSquare = false;
   for (const n of nodesIn([value])) {
