@@ -112,7 +112,7 @@ export function sizedStrideOf(free: FreeRanges, index: KNode, r: Range): SizedSt
     if (term.op === 'MUL') {
       const [a, b] = term.src;
       const size = free.has(a, r) ? b : a;
-      for (const { op } of nodesOf([size])) if (op !== 'SCALAR' && op !== 'MUL') return null;
+      for (const { op } of nodesOf([size])) if (!/^(SCALAR|MUL|MIN|MAX|CONST)$/.test(op)) return null;
       sizes.push(size);
       n = size === a ? b : a;
     } else if (term === r) n = r;

@@ -6,7 +6,7 @@
  */
 import type { Exprs } from '../../ir/expr.ts';
 import type { Range } from '../../ir/free-ranges.ts';
-import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../../ir/ir.ts';
+import type { KNode, KNodeOf, LoopKernel } from '../../ir/ir.ts';
 import type { Replacement } from '../../ir/rewrite.ts';
 import { factorOf, type LoopTools } from './sized.ts';
 
@@ -14,9 +14,8 @@ import { factorOf, type LoopTools } from './sized.ts';
 const side = 4;
 /** Fewest rows: those of the widest vectors. */
 const fewest = 16;
-/** Classes whose typical row is at most this long have squares alone; of others that begin so, rows of at most `mostOf` elements have them. */
+/** Longest typical rows of a class. */
 const longest = 16;
-const mostOf = 48;
 
 type Reduce = KNodeOf<'REDUCE'>;
 
@@ -45,30 +44,7 @@ export function reduceInSquares(kernel: LoopKernel, e: Exprs, tools: LoopTools):
   }
   const loops = found.map(({ src }) => src[1] as Range);
   const transforms = [...(kernel.transforms ?? []), step('squares', loops, [], [side])];
-  const inAll = { ...rewriter.kernel(kernel), transforms };
-  const end = tools.sizeLimit(loops[0]!)!;
-  if (loops.every((r) => tools.typicalOf(r) <= longest)) return inAll;
-  if (loops.some((r) => tools.sizeLimit(r) !== end) || kernel.stores.some((s) => s.ranges.length > 1)) return kernel;
-  // One of the two nests has no rows.
-  const isLong = e.min(e.max(e.sub(end, mostOf), 0), 1);
-  const rows = tools.sizeLimit(row) ?? e.i32(row.arg.extent);
-  const only = ({ stores }: LoopKernel, count: KNode, ends: readonly (readonly [Range, KNode])[]): LoopStore[] => {
-    const changed = new Map<Range, Replacement>();
-    for (const [r, limit] of [[row, e.mul(rows, count)] as const, ...ends]) {
-      const own = e.range(r.arg.extent, r.arg.kind, limit);
-      changed.set(r, { value: own, ranges: [own] });
-    }
-    const inside = new Rewriter(e, changed);
-    return stores.map((s) => inside.store(s));
-  };
-  // What the other rows are for certain: so a vector that is moved back ends them.
-  const long = e.max(end, mostOf + 1);
-  const others = only(
-    kernel,
-    isLong,
-    loops.map((r) => [r, long] as const),
-  );
-  return { ...inAll, stores: [...only(inAll, e.sub(1, isLong), []), ...others] };
+  return { ...rewriter.kernel(kernel), transforms };
 }
 
 function combined(e: Exprs, { arg: { op } }: Reduce, a: KNode, b: KNode): KNode {
@@ -100,10 +76,9 @@ function nodesIn(roots: readonly KNode[]): Set<KNode> {
 }
 
 /** True for a reduction of numbers of four bytes along one short row for each element of `row`, which lies in memory in order. */
-function isShort({ src, arg, dtype }: Reduce, row: Range, { sizeLimit, lowOf, linearOf }: LoopTools): boolean {
+function isShort({ src, arg, dtype }: Reduce, row: Range, { sizeLimit, typicalOf, linearOf }: LoopTools): boolean {
   const [value, r, ...others] = src as readonly [KNode, Range, ...Range[]];
-  if (others.length > 0 || sizeLimit(r) === null || lowOf(sizeLimit(r)!) > longest || r.arg.kind !== 'reduce')
-    return false;
+  if (others.length > 0 || sizeLimit(r) === null || typicalOf(r) > longest || r.arg.kind !== 'reduce') return false;
   if (!['sum', 'prod', 'max', 'min'].includes(arg.op) || !['float32', 'int32', 'uint32'].includes(dtype)) return false;
   let isSquare = false;
   for (const n of nodesIn([value])) {

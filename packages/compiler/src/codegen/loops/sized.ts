@@ -19,6 +19,8 @@ export interface LoopTools {
   sizeLimit(r: Range): KNode | null;
   typicalOf(r: Range): number;
   lowOf(n: KNode): number;
+  highOf(n: KNode): number;
+  assumeBounds(n: KNode, low: number, high: number): void;
   idOf(n: KNode): number;
 }
 
@@ -84,6 +86,11 @@ export function factorOf({ terms, coefs }: Linear, r: Range): Factors | null | u
     found = { number: number * coefs[i]!, nodes: nodes.filter((n) => n !== r) };
   }
   return found;
+}
+
+/** True if a factor is another one times a node. */
+export function isProductOf(product: Factors, factor: Factors, n: KNode): boolean {
+  return isEqual(product, times(factor, factorsOf(n)));
 }
 
 /** All indices with ranges in their forms, sources first; null for kernels with a STAGE. */

@@ -2,7 +2,9 @@
  * The captured graph of a flush at the capacities of its sizes' classes, of which a plan for all of these sizes is made. Sizes that were found (sizes.ts) go in; null comes
  * out where a node is not computed alike for every size (uniform.ts), or shapes follow from each other by no rule.
  */
+import { shortAndLong } from '@polygrad/compiler/codegen/loops/short-and-long';
 import { mergeSized } from '@polygrad/compiler/codegen/loops/sized';
+import { repeatRows } from '@polygrad/compiler/codegen/loops/repeated-rows';
 import { reduceInSquares } from '@polygrad/compiler/codegen/loops/sized-squares';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import { definitionAt } from '../../graph/definition.ts';
@@ -133,7 +135,8 @@ export function sizedGraph(sizes: Sizes, classes: readonly SizeClass[], captured
     placeIn: (e, node, index, strides) => placeIn(e, size, node, index, strides),
     merged: (loop, e, tools, simt) => {
       const merged = mergeSized(loop, e, tools);
-      return simt ? merged : reduceInSquares(merged, e, tools);
+      if (simt) return merged;
+      return shortAndLong(merged, e, tools, (part) => repeatRows(reduceInSquares(part, e, tools), e, tools));
     },
     numberOf: (e, extent, position) => numberOf(e, size, extent, position),
     positionOf: (e, extent, number) => positionOf(e, size, extent, number),

@@ -8,7 +8,7 @@ import { rareForms } from '#rare';
 import type { Exprs, Range } from '@polygrad/compiler/ir/expr';
 import { type FreeRanges, sizeLimit, typicalOf } from '@polygrad/compiler/ir/free-ranges';
 import type { KNode, KNodeOf, LoopKernel, LoopStore } from '@polygrad/compiler/ir/ir';
-import { highOf, idOf, lowOf, nodesOf } from '@polygrad/compiler/ir/node';
+import { assumeBounds, highOf, idOf, lowOf, nodesOf } from '@polygrad/compiler/ir/node';
 import { flattened, Rewriter, step } from '@polygrad/compiler/ir/rewrite';
 import { linearOf } from '@polygrad/compiler/ir/simplify/integers';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
@@ -270,7 +270,7 @@ function placeIn({ e, size }: DraftContext, node: PlanNode, index: Index, arrang
 }
 
 /** For what comes late with sizes, which imports no code. */
-const tools = { Rewriter, flattened, step, linearOf, sizeLimit, typicalOf, lowOf, idOf };
+const tools = { Rewriter, flattened, step, linearOf, sizeLimit, typicalOf, lowOf, highOf, idOf, assumeBounds };
 
 function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options: LoweringOptions): LoweredKernel {
   const stores = unit.flatMap((kernel) => storesOf(kernel, slots, arranged));
