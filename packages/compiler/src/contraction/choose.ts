@@ -93,6 +93,14 @@ export interface Cut {
   readonly sum: CutSum;
 }
 
+/** What choices may leave out of their sums. */
+export interface Cuts {
+  /** No cut leaves less than this part of the products. */
+  readonly least: number;
+  /** What a choice may leave out; null: nothing. */
+  of(choice: Choice): readonly (Cut | null)[];
+}
+
 /** Roles of ranges and factors. */
 export type Roles = Pick<Choice, 'columns' | 'column' | 'rows' | 'row' | 'outer'>;
 
@@ -113,8 +121,7 @@ export type MoreTiles = (
 export interface MoreChoices {
   readonly tiles: MoreTiles;
   readonly orders: Orders;
-  /** What a choice may leave out; null: nothing. */
-  readonly cuts: (choice: Choice) => readonly (Cut | null)[];
+  readonly cuts: Cuts;
   /** The tile where the sum runs over vectors along `extent` iterations, and its steps, relative to a loop that vectors fill. `most`: rows at most. */
   along(
     extent: number,
@@ -148,34 +155,42 @@ type TransposedWorkspace = (
 /** The cheapest roles that the ranges can take, with the widest vectors, or with narrower ones that fit as well. */
 export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, more?: MoreChoices): Choice | null {
   const narrowest = caps.fittingBytes === undefined ? caps.vectorBytes : leastVector;
+  const all = rolesOf(c);
   let best: Choice | null = null;
-  for (let bytes = caps.vectorBytes; bytes >= narrowest; bytes /= 2) {
-    const choice = chooseWith(c, Math.max(1, Math.floor(bytes / elementBytes)), caps, more);
-    if (choice !== null && (best === null || choice.cost < best.cost)) best = choice;
-  }
+  for (let bytes = caps.vectorBytes; bytes >= narrowest; bytes /= 2)
+    best = chooseWith(c, all, Math.max(1, Math.floor(bytes / elementBytes)), caps, best, more);
   return best;
 }
 
-/** The cheapest roles with vectors of `lanes` lanes. */
-function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: MoreChoices): Choice | null {
+/** The cheapest of some roles with vectors of `lanes` lanes, if it is cheaper than `best`; else that. */
+function chooseWith(
+  c: Contraction,
+  all: ReturnType<typeof rolesOf>,
+  lanes: number,
+  caps: CodegenCaps,
+  best: Choice | null,
+  more?: MoreChoices,
+): Choice | null {
   const { sharedBytes, vectorBytes } = caps;
   const costs = productCosts(caps);
   const { formula } = costs;
   const fills = (k: Range): boolean => formula?.fills(k.arg.extent, lanes) ?? k.arg.extent >= 6 * lanes;
   const cost = costOf(c, costs, more);
-  let best: Choice | null = null as Choice | null;
+  const leastPart = more?.cuts.least ?? 1;
   // Groups copy columns only for tiles of four rows or more, which are two vectors wide.
   const fits = sizeOf(c.k) * mostCopiedTiles * 2 * vectorBytes <= sharedBytes / 2;
-  for (const roles of rolesOf(c)) {
+  for (const roles of all) {
     const { columns, column, rows, row } = roles;
     const width = column.arg.extent;
     const height = row?.arg.extent ?? 1;
     const least = row === null ? 1 : leastOf(row);
     const weigh: Weigh = (shape, along, rowWay, columnWay, slower, rest) => {
       const whole: Choice = { ...roles, shape, lanes, along, columnWay, rowWay, cut: null, cost: 0 };
-      for (const cut of more?.cuts(whole) ?? [null]) {
+      // Most are more expensive than the best one even where the sum never waits for memory.
+      if (best !== null && cost(whole, slower * leastPart, rest, false) >= best.cost) return;
+      for (const cut of more?.cuts.of(whole) ?? [null]) {
         const choice = { ...whole, cut };
-        choice.cost = cost(choice, slower, rest);
+        choice.cost = cost(choice, slower, rest, true);
         if (best === null || choice.cost < best.cost) best = choice;
       }
     };
@@ -229,19 +244,23 @@ function rolesOf(c: Contraction): readonly (Roles & { readonly isOnly: boolean }
   });
 }
 
-/** Estimates of choices in nanoseconds: products that are `slower` than the tile says, and the `rest` of a choice. */
+/**
+ * Estimates of choices in nanoseconds: products that are `slower` than the tile says, and the `rest` of a choice. `waits`: with the time that tiles wait
+ * for memory, without which it is the least that the choice may cost.
+ */
 function costOf(
   c: Contraction,
   costs: ProductCosts,
   more: MoreChoices | undefined,
-): (choice: Choice, slower: number, rest: number) => number {
+): (choice: Choice, slower: number, rest: number, waits: boolean) => number {
   const order = orderOf(c);
   const sizedSum = !c.k.every(isFixed);
   const sized = sizedSum || !order.every(isFixed);
   const resultScale = productOf(order, leastOf) / sizeOf(order);
-  return (choice, slower, rest) => {
+  return (choice, slower, rest, waits) => {
     const { columns, rows, shape, rowWay, columnWay, cut } = choice;
     const tilesAt = (extent: (r: Range) => number, walked: (r: Range) => number): number => {
+      if (!waits) return slower;
       const conflicts = conflictPart(rows, rowWay, shape.rows, productOf(c.k, extent), costs);
       const misses = missPart(c.k, walked, [rows, rowWay], [columns, columnWay], shape.rows, costs, cut?.loops);
       return slower * (1 + conflicts + misses) * (cut?.part ?? 1);

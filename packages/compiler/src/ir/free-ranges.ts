@@ -17,22 +17,25 @@ const none: RangeList = [];
 function union(a: RangeList, b: RangeList): RangeList {
   if (a === b || b.length === 0) return a;
   if (a.length === 0) return b;
-  let i = 0;
-  let j = 0;
-  const out: Range[] = [];
-  while (i < a.length || j < b.length) {
+  // As long as it may become, and cut: nodes keep it, and a list that grows has room for 17.
+  const out = new Array<Range>(a.length + b.length);
+  let count = 0;
+  for (let i = 0, j = 0; i < a.length || j < b.length; ) {
     const x = a[i];
     const y = b[j];
     if (x === y || y === undefined || (x !== undefined && idOf(x) < idOf(y))) {
-      out.push(x!);
+      out[count++] = x!;
       i++;
       if (x === y) j++;
     } else {
-      out.push(y);
+      out[count++] = y;
       j++;
     }
   }
-  return out.length === a.length ? a : out.length === b.length ? b : out;
+  if (count === a.length) return a;
+  if (count === b.length) return b;
+  out.length = count;
+  return out;
 }
 
 /** How many elements loops go through: the product of their extents. */
@@ -106,9 +109,15 @@ export function sizedStrideOf(free: FreeRanges, index: KNode, r: Range): SizedSt
   let number = 1;
   for (let n = index; n !== r; ) {
     const { terms, coefs } = linearOf(n);
-    const [term, ...others] = terms.filter((t) => free.has(t, r));
-    if (term === undefined || others.length > 0) return null;
-    number *= coefs[terms.indexOf(term)]!;
+    let at = -1;
+    for (let i = 0; i < terms.length; i++) {
+      if (!free.has(terms[i]!, r)) continue;
+      if (at >= 0) return null;
+      at = i;
+    }
+    const term = terms[at];
+    if (term === undefined) return null;
+    number *= coefs[at]!;
     if (term.op === 'MUL') {
       const [a, b] = term.src;
       const size = free.has(a, r) ? b : a;

@@ -137,6 +137,10 @@ export function selectTerms(
   };
 }
 
+function withoutTerms(f: Linear, first: number, second: number): Linear {
+  return selectTerms(f, (_, i) => i !== first && i !== second, 1, f.offset);
+}
+
 /** The parts of a form that a divisor divides, and the rest; the offset of the rest is in [0, divisor). */
 function splitByDivisor(f: Linear, divisor: number): { quotient: Linear; rest: Linear } {
   const whole = Math.floor(f.offset / divisor);
@@ -162,8 +166,7 @@ function recombine(f: Linear, divide: (y: KNode, c: KNode) => KNode): Linear {
     const quotient = linearOf(divide(y, c));
     const at = quotient.terms.length === 1 ? f.terms.indexOf(quotient.terms[0]!) : -1;
     if (at < 0 || quotient.offset !== 0 || f.coefs[at] !== Math.imul(want, quotient.coefs[0]!)) continue;
-    const rest = selectTerms(f, (_, k) => k !== i && k !== at, 1, f.offset);
-    const merged = combine(rest, 1, linearOf(y), f.coefs[i]!);
+    const merged = combine(withoutTerms(f, i, at), 1, linearOf(y), f.coefs[i]!);
     if (merged !== null) return recombine(merged, divide);
   }
   return f;
