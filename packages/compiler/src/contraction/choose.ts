@@ -154,77 +154,64 @@ type TransposedWorkspace = (
 
 /** The cheapest roles that the ranges can take, with the widest vectors, or with narrower ones that fit as well. */
 export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, more?: MoreChoices): Choice | null {
-  const narrowest = caps.fittingBytes === undefined ? caps.vectorBytes : leastVector;
-  const all = rolesOf(c);
-  let best: Choice | null = null;
-  for (let bytes = caps.vectorBytes; bytes >= narrowest; bytes /= 2)
-    best = chooseWith(c, all, Math.max(1, Math.floor(bytes / elementBytes)), caps, best, more);
-  return best;
-}
-
-/** The cheapest of some roles with vectors of `lanes` lanes, if it is cheaper than `best`; else that. */
-function chooseWith(
-  c: Contraction,
-  all: ReturnType<typeof rolesOf>,
-  lanes: number,
-  caps: CodegenCaps,
-  best: Choice | null,
-  more?: MoreChoices,
-): Choice | null {
-  const { sharedBytes, vectorBytes } = caps;
+  const { fittingBytes, sharedBytes, vectorBytes } = caps;
   const costs = productCosts(caps);
-  const { formula } = costs;
-  const fills = (k: Range): boolean => formula?.fills(k.arg.extent, lanes) ?? k.arg.extent >= 6 * lanes;
   const cost = costOf(c, costs, more);
-  const leastPart = more?.cuts.least ?? 1;
+  const all = rolesOf(c);
+  let best: Choice | null = null as Choice | null;
   // Groups copy columns only for tiles of four rows or more, which are two vectors wide.
   const fits = sizeOf(c.k) * mostCopiedTiles * 2 * vectorBytes <= sharedBytes / 2;
-  for (const roles of all) {
-    const { columns, column, rows, row } = roles;
-    const width = column.arg.extent;
-    const height = row?.arg.extent ?? 1;
-    const least = row === null ? 1 : leastOf(row);
-    const weigh: Weigh = (shape, along, rowWay, columnWay, slower, rest) => {
-      const whole: Choice = { ...roles, shape, lanes, along, columnWay, rowWay, cut: null, cost: 0 };
-      // Most are more expensive than the best one even where the sum never waits for memory.
-      if (best !== null && cost(whole, slower * leastPart, rest, false) >= best.cost) return;
-      for (const cut of more?.cuts.of(whole) ?? [null]) {
-        const choice = { ...whole, cut };
-        choice.cost = cost(choice, slower, rest, true);
-        if (best === null || choice.cost < best.cost) best = choice;
+  for (let bytes = vectorBytes; bytes >= (fittingBytes === undefined ? vectorBytes : leastVector); bytes /= 2) {
+    const lanes = Math.max(1, Math.floor(bytes / elementBytes));
+    const fills = ({ arg: { extent } }: Range): boolean => costs.formula?.fills(extent, lanes) ?? extent >= 6 * lanes;
+    for (const roles of all) {
+      const { columns, column, rows, row } = roles;
+      const width = column.arg.extent;
+      const height = row?.arg.extent ?? 1;
+      const least = row === null ? 1 : leastOf(row);
+      const weigh: Weigh = (shape, along, rowWay, columnWay, slower, rest) => {
+        const whole: Choice = { ...roles, shape, lanes, along, columnWay, rowWay, cut: null, cost: 0 };
+        // Most are more expensive than the best one even where the sum never waits for memory.
+        if (best !== null && cost(whole, slower * (more?.cuts.least ?? 1), rest, false) >= best.cost) return;
+        for (const cut of more?.cuts.of(whole) ?? [null]) {
+          const choice = { ...whole, cut };
+          choice.cost = cost(choice, slower, rest, true);
+          if (best === null || choice.cost < best.cost) best = choice;
+        }
+      };
+      if (c.batch.includes(column)) {
+        if (width < lanes || lanes === 1) continue;
+        const shape = sharedShape(height, width, lanes, costs.registers, least);
+        const rest = resultsOf(c) * (more?.epilogue(column) ?? accessCost(c, column));
+        for (const rowWay of consecutiveWays(rows, row, column)) {
+          for (const columnWay of columnWays(columns, column, shape.vectors * lanes, null, more?.orders))
+            weigh(shape, null, rowWay, columnWay, sharedCost(shape), rest);
+        }
+        continue;
       }
-    };
-    if (c.batch.includes(column)) {
-      if (width < lanes || lanes === 1) continue;
-      const shape = sharedShape(height, width, lanes, costs.registers, least);
-      const rest = resultsOf(c) * (more?.epilogue(column) ?? accessCost(c, column));
-      for (const rowWay of consecutiveWays(rows, row, column)) {
-        for (const columnWay of columnWays(columns, column, shape.vectors * lanes, null, more?.orders))
-          weigh(shape, null, rowWay, columnWay, sharedCost(shape), rest);
-      }
-      continue;
-    }
-    for (const k of lanes === 1 ? [] : c.k.filter((r) => isFixed(r) && fills(r))) {
-      const measured = dotShape(least, width, costs, height);
-      const rest = resultsOf(c) * (dotMemory + lanes * dotLane + c.indices.length);
-      for (const rowWay of consecutiveWays(rows, row, k, more?.orders)) {
-        for (const columnWay of consecutiveWays(columns, column, k, more?.orders)) {
-          const [shape, steps] = more?.along(k.arg.extent, lanes, least, width, rowWay, columnWay, height) ?? [
-            measured,
-            1,
-          ];
-          const slower = Math.max(dotCost(columnWay, k, lanes), dotCost(rowWay, k, lanes));
-          weigh(shape, k, rowWay, columnWay, slower * steps, rest);
+      for (const k of lanes === 1 ? [] : c.k.filter((r) => isFixed(r) && fills(r))) {
+        const measured = dotShape(least, width, costs, height);
+        const rest = resultsOf(c) * (dotMemory + lanes * dotLane + c.indices.length);
+        for (const rowWay of consecutiveWays(rows, row, k, more?.orders)) {
+          for (const columnWay of consecutiveWays(columns, column, k, more?.orders)) {
+            const [shape, steps] = more?.along(k.arg.extent, lanes, least, width, rowWay, columnWay, height) ?? [
+              measured,
+              1,
+            ];
+            const slower = Math.max(dotCost(columnWay, k, lanes), dotCost(rowWay, k, lanes));
+            weigh(shape, k, rowWay, columnWay, slower * steps, rest);
+          }
         }
       }
-    }
-    more?.tiles(c, roles, least, lanes, costs, weigh);
-    if (width < lanes) continue;
-    const shape = tileShape(least, width, lanes, costs, height);
-    const rest = resultsOf(c) * (more?.epilogue(column) ?? accessCost(c, column));
-    const local = fits && roles.isOnly ? ownCopies(c, rows, columns, column, height, costs) : null;
-    for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local, more?.orders)) {
-      for (const rowWay of rowWays(rows, row, shape.rows, more?.orders)) weigh(shape, null, rowWay, columnWay, 1, rest);
+      more?.tiles(c, roles, least, lanes, costs, weigh);
+      if (width < lanes) continue;
+      const shape = tileShape(least, width, lanes, costs, height);
+      const rest = resultsOf(c) * (more?.epilogue(column) ?? accessCost(c, column));
+      const local = fits && roles.isOnly ? ownCopies(c, rows, columns, column, height, costs) : null;
+      for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local, more?.orders)) {
+        for (const rowWay of rowWays(rows, row, shape.rows, more?.orders))
+          weigh(shape, null, rowWay, columnWay, 1, rest);
+      }
     }
   }
   return best;

@@ -17,25 +17,22 @@ const none: RangeList = [];
 function union(a: RangeList, b: RangeList): RangeList {
   if (a === b || b.length === 0) return a;
   if (a.length === 0) return b;
-  // As long as it may become, and cut: nodes keep it, and a list that grows has room for 17.
-  const out = new Array<Range>(a.length + b.length);
-  let count = 0;
-  for (let i = 0, j = 0; i < a.length || j < b.length; ) {
+  let i = 0;
+  let j = 0;
+  const out: Range[] = [];
+  while (i < a.length || j < b.length) {
     const x = a[i];
     const y = b[j];
     if (x === y || y === undefined || (x !== undefined && idOf(x) < idOf(y))) {
-      out[count++] = x!;
+      out.push(x!);
       i++;
       if (x === y) j++;
     } else {
-      out[count++] = y;
+      out.push(y);
       j++;
     }
   }
-  if (count === a.length) return a;
-  if (count === b.length) return b;
-  out.length = count;
-  return out;
+  return out.length === a.length ? a : out.length === b.length ? b : out;
 }
 
 /** How many elements loops go through: the product of their extents. */
@@ -109,15 +106,10 @@ export function sizedStrideOf(free: FreeRanges, index: KNode, r: Range): SizedSt
   let number = 1;
   for (let n = index; n !== r; ) {
     const { terms, coefs } = linearOf(n);
-    let at = -1;
-    for (let i = 0; i < terms.length; i++) {
-      if (!free.has(terms[i]!, r)) continue;
-      if (at >= 0) return null;
-      at = i;
-    }
-    const term = terms[at];
-    if (term === undefined) return null;
-    number *= coefs[at]!;
+    const own = terms.filter((t) => free.has(t, r));
+    const [term] = own;
+    if (term === undefined || own.length > 1) return null;
+    number *= coefs[terms.indexOf(term)]!;
     if (term.op === 'MUL') {
       const [a, b] = term.src;
       const size = free.has(a, r) ? b : a;

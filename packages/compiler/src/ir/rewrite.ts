@@ -128,9 +128,11 @@ export class Rewriter {
         // A stage whose ranges have all gone is its value.
         if (first.op === 'STAGE' && first.src.length === 1) return first.src[0];
     }
-    const src = new Array<KNode>(n.src.length);
-    for (let i = 0; i < src.length; i++) src[i] = done.get(n.src[i]!)!;
-    return remake(this.e, n, src);
+    return remake(
+      this.e,
+      n,
+      n.src.map((s) => done.get(s)!),
+    );
   }
 }
 

@@ -9,7 +9,7 @@
  */
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import type { KNode, KNodeOf, Program } from './ir.ts';
-import { sameNodes } from './node.ts';
+import { idOf } from './node.ts';
 import { linearOf } from './simplify/integers.ts';
 import { blocksOf } from './uses.ts';
 
@@ -105,25 +105,21 @@ export function findRuns(program: Program, gathers: (n: KNode) => boolean = isGa
     if (gathers(n)) for (const s of n.src) wanted.add(s);
   }
   if (wanted.size === 0) return places;
-  const groups: { readonly block: number; readonly loads: KNodeOf<'LOAD'>[] }[] = [];
+  const groups = new Map<string, KNodeOf<'LOAD'>[]>();
   const around = blocksOf(program);
   for (let at = 0; at < body.length; at++) {
     const n = body[at]!;
     if (!wanted.has(n) || n.op !== 'LOAD') continue;
-    const block = around[at]!;
-    const group = groups.find((g) => g.block === block && fromOnePlace(g.loads[0]!, n));
-    if (group === undefined) groups.push({ block, loads: [n] });
-    else group.loads.push(n);
+    const { terms, coefs } = linearOf(n.src[1]);
+    // Terms are in the order of their numbers.
+    const sum = terms.map((t, k) => `${idOf(t)}*${coefs[k]}`);
+    const key = `${around[at]} ${idOf(n.src[0])} ${n.src[2] && idOf(n.src[2])} ${sum.join('+')}`;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [n]);
+    else group.push(n);
   }
-  for (const { loads } of groups) cutIntoRuns(loads, places);
+  for (const group of groups.values()) cutIntoRuns(group, places);
   return places;
-}
-
-/** True for loads from one memory, with one gate, at places that differ by a constant. */
-function fromOnePlace({ src: a }: KNodeOf<'LOAD'>, { src: b }: KNodeOf<'LOAD'>): boolean {
-  if (a[0] !== b[0] || a[2] !== b[2]) return false;
-  const [x, y] = [linearOf(a[1]), linearOf(b[1])];
-  return sameNodes(x.terms, y.terms) && x.coefs.every((coef, i) => coef === y.coefs[i]);
 }
 
 function cutIntoRuns(group: KNodeOf<'LOAD'>[], places: Map<KNode, RunPlace>): void {

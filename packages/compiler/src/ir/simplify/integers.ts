@@ -137,10 +137,6 @@ export function selectTerms(
   };
 }
 
-function withoutTerms(f: Linear, first: number, second: number): Linear {
-  return selectTerms(f, (_, i) => i !== first && i !== second, 1, f.offset);
-}
-
 /** The parts of a form that a divisor divides, and the rest; the offset of the rest is in [0, divisor). */
 function splitByDivisor(f: Linear, divisor: number): { quotient: Linear; rest: Linear } {
   const whole = Math.floor(f.offset / divisor);
@@ -155,7 +151,10 @@ function splitByDivisor(f: Linear, divisor: number): { quotient: Linear; rest: L
  * the quotient node to look for. Returns the form unchanged when there is none.
  */
 function recombine(f: Linear, divide: (y: KNode, c: KNode) => KNode): Linear {
-  for (let i = 0; i < f.terms.length; i++) {
+  // Outside of the loop: what a function takes from it is kept anew at each turn.
+  let at = -1;
+  let i = 0;
+  for (; i < f.terms.length; i++) {
     const rem = f.terms[i]!;
     if (rem.op !== 'IREM') continue;
     const y = rem.src[0];
@@ -164,9 +163,10 @@ function recombine(f: Linear, divide: (y: KNode, c: KNode) => KNode): Linear {
     const want = Math.imul(f.coefs[i]!, c.arg.value as number);
     if (!f.coefs.includes(want)) continue;
     const quotient = linearOf(divide(y, c));
-    const at = quotient.terms.length === 1 ? f.terms.indexOf(quotient.terms[0]!) : -1;
+    at = quotient.terms.length === 1 ? f.terms.indexOf(quotient.terms[0]!) : -1;
     if (at < 0 || quotient.offset !== 0 || f.coefs[at] !== Math.imul(want, quotient.coefs[0]!)) continue;
-    const merged = combine(withoutTerms(f, i, at), 1, linearOf(y), f.coefs[i]!);
+    const rest = selectTerms(f, (_, k) => k !== i && k !== at, 1, f.offset);
+    const merged = combine(rest, 1, linearOf(y), f.coefs[i]!);
     if (merged !== null) return recombine(merged, divide);
   }
   return f;
