@@ -1,5 +1,5 @@
 /**
- * `node apps/bench/dist/commands/new-shape-child.js CHECKOUT USE [rooms | bytes | own]`: what new sizes cost in a process of its own, as a line of JSON.
+ * `node apps/bench/dist/commands/new-shape-child.js CHECKOUT USE cpu|native [rooms | bytes | own]`: what new sizes cost in a process of its own, as a line of JSON.
  *
  * A size is met twice: the first time a plan is made, the second time it is there. With `rooms`, the processor is sampled while
  * sizes are new. Samples are counted by the folder of the code, and by the step that it ran for. With `bytes`, modules of WebAssembly are hashed instead. With
@@ -10,6 +10,7 @@ import { Session } from 'node:inspector/promises';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type * as Cpu from '@polygrad/backend-cpu';
+import type * as Native from '@polygrad/backend-native';
 import { type Packages, uses } from './new-shape-uses.ts';
 
 /** Milliseconds: of processor time, all threads of the process together, unless it says otherwise. */
@@ -42,10 +43,10 @@ const places: readonly (readonly [step: string, file: RegExp])[] = [
   ['linearize', /\/codegen\/linearize\//],
   ['legalize', /\/arithmetic\/legalize\.js/],
   ['programs', /\/(core|compiler)\/dist\/programs\//],
-  ['emit', /\/backend-cpu\/dist\//],
+  ['emit', /\/(backend-cpu|backend-native|emit-machine)\/dist\//],
 ];
 
-const [, , checkout = '.', name = '', mode] = process.argv;
+const [, , checkout = '.', name = '', engine = 'cpu', mode] = process.argv;
 const use = uses[name];
 if (use === undefined) throw new Error(`no such use: ${name}`);
 const load = (path: string): Promise<unknown> =>
@@ -67,8 +68,14 @@ if (mode === 'bytes') {
 }
 
 const packages = { core: await load('core'), nn: await load('nn') } as Packages;
-const { createCpuEngine } = (await load('backend-cpu')) as typeof Cpu;
-await packages.core.setEngine(createCpuEngine({ threads: 1 }));
+if (mode === 'bytes' && engine !== 'cpu')
+  throw new Error(`--bytes hashes modules of WebAssembly, which ${engine} has not: use --engine cpu`);
+const threads = { threads: 1 };
+await packages.core.setEngine(
+  engine === 'native'
+    ? ((await load('backend-native')) as typeof Native).createNativeEngine(threads)
+    : ((await load('backend-cpu')) as typeof Cpu).createCpuEngine(threads),
+);
 packages.core.seed(1);
 
 async function spent(run: () => Promise<void>): Promise<number> {

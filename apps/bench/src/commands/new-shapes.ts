@@ -1,6 +1,6 @@
 /**
- * `node apps/bench/dist/commands/new-shapes.js [--other CHECKOUT] [--rounds N] [--filter TEXT] [--rooms | --bytes | --own]`: what a size costs that
- * was not met before, on the CPU engine with one thread.
+ * `node apps/bench/dist/commands/new-shapes.js [--other CHECKOUT] [--engine cpu | native] [--rounds N] [--filter TEXT] [--rooms | --bytes | --own]`: what
+ * a size costs that was not met before, on the CPU engine or the native one, with one thread.
  *
  * Training steps, a language model and token-by-token generation meet new sizes in processes whose code is warm. Figures are milliseconds of
  * processor time of a whole process, compiler and garbage collector included. What the same use costs once its size is known is taken off. Processes
@@ -21,7 +21,14 @@ const here = fileURLToPath(new URL('../../../..', import.meta.url));
 async function measure(checkout: string, use: string, ...mode: readonly string[]): Promise<Measured> {
   const child = join(here, 'apps/bench/dist/commands/new-shape-child.js');
   // Threads of the garbage collector that wait for each other count as processor time.
-  const { stdout } = await execute(process.execPath, ['--single-threaded-gc', child, checkout, use, ...mode]);
+  const { stdout } = await execute(process.execPath, [
+    '--single-threaded-gc',
+    child,
+    checkout,
+    use,
+    values.engine,
+    ...mode,
+  ]);
   return JSON.parse(stdout) as Measured;
 }
 
@@ -35,6 +42,7 @@ const text = { type: 'string' } as const;
 const flag = { type: 'boolean', default: false } as const;
 const values = optionsOf(import.meta.url, {
   other: text,
+  engine: { ...text, default: 'cpu' },
   rounds: { ...text, default: '7' },
   filter: text,
   rooms: flag,

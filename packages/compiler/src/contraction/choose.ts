@@ -93,6 +93,14 @@ export interface Cut {
   readonly sum: CutSum;
 }
 
+/** What choices may leave out of their sums. */
+export interface Cuts {
+  /** No cut leaves less than this part of the products. */
+  readonly least: number;
+  /** What a choice may leave out; null: nothing. */
+  of(choice: Choice): readonly (Cut | null)[];
+}
+
 /** Roles of ranges and factors. */
 export type Roles = Pick<Choice, 'columns' | 'column' | 'rows' | 'row' | 'outer'>;
 
@@ -113,8 +121,7 @@ export type MoreTiles = (
 export interface MoreChoices {
   readonly tiles: MoreTiles;
   readonly orders: Orders;
-  /** What a choice may leave out; null: nothing. */
-  readonly cuts: (choice: Choice) => readonly (Cut | null)[];
+  readonly cuts: Cuts;
   /** The tile where the sum runs over vectors along `extent` iterations, and its steps, relative to a loop that vectors fill. `most`: rows at most. */
   along(
     extent: number,
@@ -147,69 +154,64 @@ type TransposedWorkspace = (
 
 /** The cheapest roles that the ranges can take, with the widest vectors, or with narrower ones that fit as well. */
 export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, more?: MoreChoices): Choice | null {
-  const narrowest = caps.fittingBytes === undefined ? caps.vectorBytes : leastVector;
-  let best: Choice | null = null;
-  for (let bytes = caps.vectorBytes; bytes >= narrowest; bytes /= 2) {
-    const choice = chooseWith(c, Math.max(1, Math.floor(bytes / elementBytes)), caps, more);
-    if (choice !== null && (best === null || choice.cost < best.cost)) best = choice;
-  }
-  return best;
-}
-
-/** The cheapest roles with vectors of `lanes` lanes. */
-function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: MoreChoices): Choice | null {
-  const { sharedBytes, vectorBytes } = caps;
+  const { fittingBytes, sharedBytes, vectorBytes } = caps;
   const costs = productCosts(caps);
-  const { formula } = costs;
-  const fills = (k: Range): boolean => formula?.fills(k.arg.extent, lanes) ?? k.arg.extent >= 6 * lanes;
   const cost = costOf(c, costs, more);
+  const all = rolesOf(c);
   let best: Choice | null = null as Choice | null;
   // Groups copy columns only for tiles of four rows or more, which are two vectors wide.
   const fits = sizeOf(c.k) * mostCopiedTiles * 2 * vectorBytes <= sharedBytes / 2;
-  for (const roles of rolesOf(c)) {
-    const { columns, column, rows, row } = roles;
-    const width = column.arg.extent;
-    const height = row?.arg.extent ?? 1;
-    const least = row === null ? 1 : leastOf(row);
-    const weigh: Weigh = (shape, along, rowWay, columnWay, slower, rest) => {
-      const whole: Choice = { ...roles, shape, lanes, along, columnWay, rowWay, cut: null, cost: 0 };
-      for (const cut of more?.cuts(whole) ?? [null]) {
-        const choice = { ...whole, cut };
-        choice.cost = cost(choice, slower, rest);
-        if (best === null || choice.cost < best.cost) best = choice;
+  for (let bytes = vectorBytes; bytes >= (fittingBytes === undefined ? vectorBytes : leastVector); bytes /= 2) {
+    const lanes = Math.max(1, Math.floor(bytes / elementBytes));
+    const fills = ({ arg: { extent } }: Range): boolean => costs.formula?.fills(extent, lanes) ?? extent >= 6 * lanes;
+    for (const roles of all) {
+      const { columns, column, rows, row } = roles;
+      const width = column.arg.extent;
+      const height = row?.arg.extent ?? 1;
+      const least = row === null ? 1 : leastOf(row);
+      const weigh: Weigh = (shape, along, rowWay, columnWay, slower, rest) => {
+        const whole: Choice = { ...roles, shape, lanes, along, columnWay, rowWay, cut: null, cost: 0 };
+        // Most are more expensive than the best one even where the sum never waits for memory.
+        if (best !== null && cost(whole, slower * (more?.cuts.least ?? 1), rest, false) >= best.cost) return;
+        for (const cut of more?.cuts.of(whole) ?? [null]) {
+          const choice = { ...whole, cut };
+          choice.cost = cost(choice, slower, rest, true);
+          if (best === null || choice.cost < best.cost) best = choice;
+        }
+      };
+      if (c.batch.includes(column)) {
+        if (width < lanes || lanes === 1) continue;
+        const shape = sharedShape(height, width, lanes, costs.registers, least);
+        const rest = resultsOf(c) * (more?.epilogue(column) ?? accessCost(c, column));
+        for (const rowWay of consecutiveWays(rows, row, column)) {
+          for (const columnWay of columnWays(columns, column, shape.vectors * lanes, null, more?.orders))
+            weigh(shape, null, rowWay, columnWay, sharedCost(shape), rest);
+        }
+        continue;
       }
-    };
-    if (c.batch.includes(column)) {
-      if (width < lanes || lanes === 1) continue;
-      const shape = sharedShape(height, width, lanes, costs.registers, least);
-      const rest = resultsOf(c) * (more?.epilogue(column) ?? accessCost(c, column));
-      for (const rowWay of consecutiveWays(rows, row, column)) {
-        for (const columnWay of columnWays(columns, column, shape.vectors * lanes, null, more?.orders))
-          weigh(shape, null, rowWay, columnWay, sharedCost(shape), rest);
-      }
-      continue;
-    }
-    for (const k of lanes === 1 ? [] : c.k.filter((r) => isFixed(r) && fills(r))) {
-      const measured = dotShape(least, width, costs, height);
-      const rest = resultsOf(c) * (dotMemory + lanes * dotLane + c.indices.length);
-      for (const rowWay of consecutiveWays(rows, row, k, more?.orders)) {
-        for (const columnWay of consecutiveWays(columns, column, k, more?.orders)) {
-          const [shape, steps] = more?.along(k.arg.extent, lanes, least, width, rowWay, columnWay, height) ?? [
-            measured,
-            1,
-          ];
-          const slower = Math.max(dotCost(columnWay, k, lanes), dotCost(rowWay, k, lanes));
-          weigh(shape, k, rowWay, columnWay, slower * steps, rest);
+      for (const k of lanes === 1 ? [] : c.k.filter((r) => isFixed(r) && fills(r))) {
+        const measured = dotShape(least, width, costs, height);
+        const rest = resultsOf(c) * (dotMemory + lanes * dotLane + c.indices.length);
+        for (const rowWay of consecutiveWays(rows, row, k, more?.orders)) {
+          for (const columnWay of consecutiveWays(columns, column, k, more?.orders)) {
+            const [shape, steps] = more?.along(k.arg.extent, lanes, least, width, rowWay, columnWay, height) ?? [
+              measured,
+              1,
+            ];
+            const slower = Math.max(dotCost(columnWay, k, lanes), dotCost(rowWay, k, lanes));
+            weigh(shape, k, rowWay, columnWay, slower * steps, rest);
+          }
         }
       }
-    }
-    more?.tiles(c, roles, least, lanes, costs, weigh);
-    if (width < lanes) continue;
-    const shape = tileShape(least, width, lanes, costs, height);
-    const rest = resultsOf(c) * (more?.epilogue(column) ?? accessCost(c, column));
-    const local = fits && roles.isOnly ? ownCopies(c, rows, columns, column, height, costs) : null;
-    for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local, more?.orders)) {
-      for (const rowWay of rowWays(rows, row, shape.rows, more?.orders)) weigh(shape, null, rowWay, columnWay, 1, rest);
+      more?.tiles(c, roles, least, lanes, costs, weigh);
+      if (width < lanes) continue;
+      const shape = tileShape(least, width, lanes, costs, height);
+      const rest = resultsOf(c) * (more?.epilogue(column) ?? accessCost(c, column));
+      const local = fits && roles.isOnly ? ownCopies(c, rows, columns, column, height, costs) : null;
+      for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local, more?.orders)) {
+        for (const rowWay of rowWays(rows, row, shape.rows, more?.orders))
+          weigh(shape, null, rowWay, columnWay, 1, rest);
+      }
     }
   }
   return best;
@@ -229,19 +231,23 @@ function rolesOf(c: Contraction): readonly (Roles & { readonly isOnly: boolean }
   });
 }
 
-/** Estimates of choices in nanoseconds: products that are `slower` than the tile says, and the `rest` of a choice. */
+/**
+ * Estimates of choices in nanoseconds: products that are `slower` than the tile says, and the `rest` of a choice. `waits`: with the time that tiles wait
+ * for memory, without which it is the least that the choice may cost.
+ */
 function costOf(
   c: Contraction,
   costs: ProductCosts,
   more: MoreChoices | undefined,
-): (choice: Choice, slower: number, rest: number) => number {
+): (choice: Choice, slower: number, rest: number, waits: boolean) => number {
   const order = orderOf(c);
   const sizedSum = !c.k.every(isFixed);
   const sized = sizedSum || !order.every(isFixed);
   const resultScale = productOf(order, leastOf) / sizeOf(order);
-  return (choice, slower, rest) => {
+  return (choice, slower, rest, waits) => {
     const { columns, rows, shape, rowWay, columnWay, cut } = choice;
     const tilesAt = (extent: (r: Range) => number, walked: (r: Range) => number): number => {
+      if (!waits) return slower;
       const conflicts = conflictPart(rows, rowWay, shape.rows, productOf(c.k, extent), costs);
       const misses = missPart(c.k, walked, [rows, rowWay], [columns, columnWay], shape.rows, costs, cut?.loops);
       return slower * (1 + conflicts + misses) * (cut?.part ?? 1);

@@ -9,7 +9,7 @@ import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
 import type { KNode } from '../ir/ir.ts';
 import { combine, isLiteral, linearOf } from '../ir/simplify/integers.ts';
-import type { MoreChoices } from './choose.ts';
+import type { Cuts } from './choose.ts';
 import type { Contraction } from './contraction.ts';
 import { type Depth, depthOf, planDepth } from './depth.ts';
 import type { CutSum } from './tile-nests.ts';
@@ -117,9 +117,14 @@ const entry = 1.5;
 /** Most turns of the loops around the tiles over which the products left are counted. */
 const mostCounted = 4096;
 
+/** The loops around the tiles that bounds name. */
+function namedBy(bounds: readonly Bound[]): Range[] {
+  return [...new Set(bounds.flatMap(({ terms }) => terms.map(([r]) => r)))];
+}
+
 /** The part of a loop's iterations that bounds leave, over all turns of the loops around the tiles that they name. */
 function partLeft({ arg: { extent } }: Range, bounds: readonly Bound[]): number {
-  const ranges = [...new Set(bounds.flatMap(({ terms }) => terms.map(([r]) => r)))];
+  const ranges = namedBy(bounds);
   const turns = sizeOf(ranges);
   if (turns > mostCounted) return 1;
   let left = 0;
@@ -141,10 +146,13 @@ function partLeft({ arg: { extent } }: Range, bounds: readonly Bound[]): number 
   return left / (turns * extent);
 }
 
+/** For sums without padding. */
+export const noCuts: Cuts = { least: 1, of: () => [null] };
+
 /** What leaves products with padding out of a contraction's sum, if it has any. */
-export function withoutPadding(c: Contraction): MoreChoices['cuts'] {
+export function withoutPadding(c: Contraction): Cuts {
   const bounds = gateBounds(c);
-  if (bounds.size === 0) return () => [null];
+  if (bounds.size === 0) return noCuts;
   const parts = new Map<string, number>();
   const partOf = (r: Range, known: readonly Bound[]): number => {
     const all = bounds.get(r)!;
@@ -153,7 +161,13 @@ export function withoutPadding(c: Contraction): MoreChoices['cuts'] {
     parts.set(key, part);
     return part;
   };
-  return ({ outer, shape: { lines }, along, rowWay, columnWay }) => {
+  let least = 1;
+  for (const [r, all] of bounds) {
+    const known = all.filter(({ terms }) => terms.length > 0);
+    // Where all bounds together have too many turns to count, fewer of them may be counted.
+    least *= sizeOf(namedBy(known)) > mostCounted ? 0 : partOf(r, known);
+  }
+  const of: Cuts['of'] = ({ outer, shape: { lines }, along, rowWay, columnWay }) => {
     // Lines that a tile takes together differ in their padding.
     const around = new Set(outer.filter((r) => lines === undefined || lines.count === 1 || r !== lines.range));
     const loops = new Set<Range>();
@@ -181,4 +195,5 @@ export function withoutPadding(c: Contraction): MoreChoices['cuts'] {
     const inner = planDepth(depths(loops)).loops.at(-1)!;
     return [null, { loops, part: part * (1 + entry / inner.extent), sum }];
   };
+  return { least, of };
 }

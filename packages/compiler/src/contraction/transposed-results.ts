@@ -17,11 +17,11 @@ import { isFixed } from './access.ts';
 import type { Assembly } from './assembly.ts';
 import { type Contraction, worthwhile } from './contraction.ts';
 import type { ContractionTemplate } from './template.ts';
-import { type MoreChoices, paysFor } from './choose.ts';
+import { type Cuts, type MoreChoices, paysFor } from './choose.ts';
 import { lowerTiled } from './gemm.ts';
 import { stepOrders } from './orders.ts';
 import { findPairs } from './pairs.ts';
-import { withoutPadding } from './padding.ts';
+import { noCuts, withoutPadding } from './padding.ts';
 import { processorChoices } from './processor-choices.ts';
 import { wholeLines } from './whole-lines.ts';
 import { StoredSums, suffixOf, type Workspace } from './workspace.ts';
@@ -32,7 +32,7 @@ export function lowerOnProcessor(c: Contraction, e: Exprs, caps: CodegenCaps): L
 }
 
 /** What may be chosen for a contraction. `cuts`: what a choice may leave out. */
-function choicesFor(c: Contraction, caps: CodegenCaps, cuts: MoreChoices['cuts']): MoreChoices {
+function choicesFor(c: Contraction, caps: CodegenCaps, cuts: Cuts): MoreChoices {
   return {
     ...processorChoices(c, caps),
     tiles: wholeLines,
@@ -56,12 +56,7 @@ export const processorPairs: ContractionTemplate = (kernel, e, caps) => {
   const slower = { ...products, flopsPerNs: products.flopsPerNs / found.steps };
   const slow = { ...caps, lowering: { ...caps.lowering, products: slower } };
   // Unlike a product, what padding makes is not always zero.
-  return lowerTiled(
-    found.c,
-    e,
-    slow,
-    choicesFor(found.c, slow, () => [null]),
-  );
+  return lowerTiled(found.c, e, slow, choicesFor(found.c, slow, noCuts));
 };
 
 /** The loops of the results in memory order of the first store; those that do not appear in it come first. */

@@ -106,8 +106,9 @@ export function sizedStrideOf(free: FreeRanges, index: KNode, r: Range): SizedSt
   let number = 1;
   for (let n = index; n !== r; ) {
     const { terms, coefs } = linearOf(n);
-    const [term, ...others] = terms.filter((t) => free.has(t, r));
-    if (term === undefined || others.length > 0) return null;
+    const own = terms.filter((t) => free.has(t, r));
+    const [term] = own;
+    if (term === undefined || own.length > 1) return null;
     number *= coefs[terms.indexOf(term)]!;
     if (term.op === 'MUL') {
       const [a, b] = term.src;

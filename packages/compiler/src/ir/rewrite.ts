@@ -128,9 +128,11 @@ export class Rewriter {
         // A stage whose ranges have all gone is its value.
         if (first.op === 'STAGE' && first.src.length === 1) return first.src[0];
     }
-    const src: KNode[] = [];
-    for (let i = 0; i < n.src.length; i++) src.push(done.get(n.src[i]!)!);
-    return remake(this.e, n, src);
+    return remake(
+      this.e,
+      n,
+      n.src.map((s) => done.get(s)!),
+    );
   }
 }
 

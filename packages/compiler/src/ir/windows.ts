@@ -111,7 +111,8 @@ export function findRuns(program: Program, gathers: (n: KNode) => boolean = isGa
     const n = body[at]!;
     if (!wanted.has(n) || n.op !== 'LOAD') continue;
     const { terms, coefs } = linearOf(n.src[1]);
-    const sum = terms.map((t, k) => `${idOf(t)}*${coefs[k]}`).sort();
+    // Terms are in the order of their numbers.
+    const sum = terms.map((t, k) => `${idOf(t)}*${coefs[k]}`);
     const key = `${around[at]} ${idOf(n.src[0])} ${n.src[2] && idOf(n.src[2])} ${sum.join('+')}`;
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [n]);

@@ -281,10 +281,7 @@ class Assigner {
       if (!(a instanceof Reg) || !row.operands[i]!.writes) continue;
       let number = this.#placeOf(a);
       if (number < 0) {
-        // A result may reuse the scratch register of an operand.
-        const brought: readonly (readonly [Reg, number])[] = temporary === null ? [] : [...temporary];
-        const own = brought.find(([r]) => r === a) ?? brought.find(([r]) => r.cls === a.cls);
-        number = (own?.[0] === a ? own[1] : (this.#scratch[a.cls][taken[a.cls]] ?? own?.[1]))!;
+        number = this.#scratchFor(a, temporary, taken[a.cls]);
         (spilled ??= []).push({ reg: a, number });
       }
       if ((later & (1 << i)) !== 0) places[i] = number;
@@ -292,6 +289,13 @@ class Assigner {
     }
     this.#place(item, places, maskPlace, reads ?? none, writes ?? none);
     if (spilled !== null) for (const { reg, number } of spilled as Spilled) this.#store(reg, number);
+  }
+
+  /** The scratch register for a spilled result, where so many of its class are taken: it may reuse that of an operand. */
+  #scratchFor(a: Reg, temporary: ReadonlyMap<Reg, number> | null, taken: number): number {
+    const brought: readonly (readonly [Reg, number])[] = temporary === null ? [] : [...temporary];
+    const own = brought.find(([r]) => r === a) ?? brought.find(([r]) => r.cls === a.cls);
+    return (own?.[0] === a ? own[1] : (this.#scratch[a.cls][taken] ?? own?.[1]))!;
   }
 
   #divide(item: Item & { readonly kind: 'divide' }): void {

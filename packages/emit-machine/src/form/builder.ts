@@ -118,8 +118,10 @@ export class Builder {
   op(key: string, size: number, ...args: Arg[]): Reg {
     const row = this.#machine.rowOf(key);
     const d = this.reg(row.operands[0]!.cls!);
-    args.unshift(d);
-    this.current.items.push({ kind: 'ins', row, size, args, mask: null, zero: false });
+    const all = new Array<Arg>(args.length + 1);
+    all[0] = d;
+    for (let i = 0; i < args.length; i++) all[i + 1] = args[i]!;
+    this.current.items.push({ kind: 'ins', row, size, args: all, mask: null, zero: false });
     return d;
   }
 

@@ -47,6 +47,13 @@ export interface Scopes {
   } | null;
 }
 
+/** A sum: that before it, and a term with its factor. */
+interface Sum {
+  readonly before: Reg | null;
+  readonly coef: number;
+  sum: Reg;
+}
+
 export class Accesses {
   /** True if a non-temporal store was written. */
   streamed = false;
@@ -55,7 +62,10 @@ export class Accesses {
   readonly #args: Reg;
   readonly #scratch: Reg;
   readonly #pointers = new Map<KNode, { readonly base: Reg; readonly offset: number; readonly length: number }>();
-  readonly #sums = new Map<string, Reg>();
+  /** Addresses and sign-extended sums. */
+  readonly #made = new Map<string, Reg>();
+  /** Sums by the register of their last term. */
+  readonly #sums = new Map<Reg, Sum[]>();
   #scratchBytes = 0;
 
   constructor(ctx: Context, scopes: Scopes) {
@@ -102,10 +112,10 @@ export class Accesses {
     const reached = (address: Reg): Place => ({ base: address, index: null, scale: 1, offset });
     if (by.mutable && !isCounter(by)) return reached(make());
     const key = `at ${base.id} ${by.id} ${scale}`;
-    const old = this.#open(key);
-    if (old !== undefined) return reached(old);
+    const old = this.#made.get(key);
+    if (old !== undefined && this.#isOpen(old)) return reached(old);
     const made = b.in(this.#innermost(null, by), make);
-    this.#sums.set(key, made);
+    this.#made.set(key, made);
     return reached(made);
   }
 
@@ -167,49 +177,60 @@ export class Accesses {
     const make = (): Reg => this.#ctx.machine.basics.extend(b, sum);
     if (sum.mutable && !isCounter(sum)) return make();
     const key = `extended ${sum.id}`;
-    const old = this.#open(key);
-    if (old !== undefined) return old;
+    const old = this.#made.get(key);
+    if (old !== undefined && this.#isOpen(old)) return old;
     const block = sum.block.depth < this.#scopes.group.depth ? this.#scopes.group : sum.block;
     const made = b.in(block, make);
-    this.#sums.set(key, made);
+    this.#made.set(key, made);
     return made;
   }
 
   /** A 32-bit sum of products: parts that change rarely are added first, outside of the loops that do not change them. */
   #sum(terms: readonly KNode[], coefs: readonly number[], offset: number): Reg {
     const { b, machine } = this.#ctx;
-    const { basics } = machine;
-    const known = terms.map((t, i) => ({ reg: this.#scopes.term(t), coef: coefs[i]! }));
-    known.sort((x, y) => x.reg.block.depth - y.reg.block.depth);
+    const regs = new Array<Reg>(terms.length);
+    const factors = new Array<number>(terms.length);
+    for (let i = 0; i < terms.length; i++) {
+      const reg = this.#scopes.term(terms[i]!);
+      let at = i;
+      for (; at > 0 && regs[at - 1]!.block.depth > reg.block.depth; at--) {
+        regs[at] = regs[at - 1]!;
+        factors[at] = factors[at - 1]!;
+      }
+      regs[at] = reg;
+      factors[at] = coefs[i]!;
+    }
     let sum: Reg | null = null;
-    let key = '';
     /** False after a register that may change at any time. */
     let kept = true;
-    for (const { reg, coef } of known) {
-      key += ` ${reg.id}*${coef}`;
+    for (let i = 0; i < regs.length; i++) {
+      const reg = regs[i]!;
+      const coef = factors[i]!;
       kept &&= !reg.mutable || isCounter(reg);
-      const old: Reg | undefined = kept ? this.#open(key) : undefined;
-      if (old !== undefined) {
-        sum = old;
-        continue;
-      }
-      const before: Reg | null = sum;
-      const block: Block = kept ? this.#innermost(before, reg) : b.current;
-      const next: Reg = b.in(block, () => basics.addProduct(b, before, reg, coef));
-      if (kept) this.#sums.set(key, next);
-      sum = next;
+      sum = kept ? this.#sumOf(sum, reg, coef) : machine.basics.addProduct(b, sum, reg, coef);
     }
     if (sum === null) return b.integer(offset);
     if (offset === 0) return sum;
-    return basics.add(b, sum, offset);
+    return machine.basics.add(b, sum, offset);
   }
 
-  #open(key: string): Reg | undefined {
-    const old = this.#sums.get(key);
-    if (old === undefined) return undefined;
+  /** A sum with one more term: one that is there, or a new one in the inner block of both. */
+  #sumOf(before: Reg | null, reg: Reg, coef: number): Reg {
+    const { b, machine } = this.#ctx;
+    let list = this.#sums.get(reg);
+    if (list === undefined) this.#sums.set(reg, (list = []));
+    const known = list.find((s) => s.before === before && s.coef === coef);
+    if (known !== undefined && this.#isOpen(known.sum)) return known.sum;
+    const sum = b.in(this.#innermost(before, reg), () => machine.basics.addProduct(b, before, reg, coef));
+    if (known === undefined) list.push({ before, coef, sum });
+    else known.sum = sum;
+    return sum;
+  }
+
+  #isOpen({ block: own }: Reg): boolean {
     for (let block: Block | null = this.#ctx.b.current; block !== null; block = block.parent)
-      if (block === old.block) return old;
-    return undefined;
+      if (block === own) return true;
+    return false;
   }
 
   /** The inner one of the blocks of two registers. */

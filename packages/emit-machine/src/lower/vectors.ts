@@ -96,8 +96,10 @@ function operation(ctx: Context, n: KNode): Lowered {
     };
     return lanes.gather(ctx, kindOf(n.dtype), n.lanes, lane);
   }
-  const parts: Reg[] = [];
-  for (let p = 0; p < x.parts.length; p++) parts.push(make(operands.map((o) => o.parts[p]!)));
+  // Most vectors have one part, and a list that grows has room for 17.
+  const part = (p: number): Reg => make(operands.map((o) => o.parts[p]!));
+  const parts = [part(0)];
+  for (let p = 1; p < x.parts.length; p++) parts.push(part(p));
   return { parts, width };
 }
 

@@ -284,12 +284,12 @@ export class Values {
         const first = n.op === 'LOAD' ? 3 : 0;
         const end = n.op === 'REDUCE' || n.op === 'RANGE' ? 0 : n.src.length;
         const before = stack.length;
-        const values: KNode[] = [];
+        const values = new Array<KNode>(n.src.length);
         for (let i = first; i < end; i++) {
           const s = n.src[i]!;
           const value = scope.memoOf(s).get(s);
           if (value === undefined) stack.push(s);
-          else values.push(value);
+          else values[i] = value;
         }
         if (stack.length > before) continue;
         memo.set(n, this.#lowerOne(n, values));

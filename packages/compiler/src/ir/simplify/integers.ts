@@ -151,7 +151,10 @@ function splitByDivisor(f: Linear, divisor: number): { quotient: Linear; rest: L
  * the quotient node to look for. Returns the form unchanged when there is none.
  */
 function recombine(f: Linear, divide: (y: KNode, c: KNode) => KNode): Linear {
-  for (let i = 0; i < f.terms.length; i++) {
+  // Outside of the loop: what a function takes from it is kept anew at each turn.
+  let at = -1;
+  let i = 0;
+  for (; i < f.terms.length; i++) {
     const rem = f.terms[i]!;
     if (rem.op !== 'IREM') continue;
     const y = rem.src[0];
@@ -160,7 +163,7 @@ function recombine(f: Linear, divide: (y: KNode, c: KNode) => KNode): Linear {
     const want = Math.imul(f.coefs[i]!, c.arg.value as number);
     if (!f.coefs.includes(want)) continue;
     const quotient = linearOf(divide(y, c));
-    const at = quotient.terms.length === 1 ? f.terms.indexOf(quotient.terms[0]!) : -1;
+    at = quotient.terms.length === 1 ? f.terms.indexOf(quotient.terms[0]!) : -1;
     if (at < 0 || quotient.offset !== 0 || f.coefs[at] !== Math.imul(want, quotient.coefs[0]!)) continue;
     const rest = selectTerms(f, (_, k) => k !== i && k !== at, 1, f.offset);
     const merged = combine(rest, 1, linearOf(y), f.coefs[i]!);

@@ -84,7 +84,8 @@ function hashInts(data: Int32Array, length: number): number {
 export function textOf({ data, length }: IntWriter): string {
   const letters = new Uint16Array(data.buffer, 0, 2 * length);
   let text = '';
-  for (let i = 0; i < letters.length; i += 4096) text += String.fromCharCode(...letters.subarray(i, i + 4096));
+  for (let i = 0; i < letters.length; i += 4096)
+    text += String.fromCharCode.apply(null, letters.subarray(i, i + 4096) as ArrayLike<number> as number[]);
   return text;
 }
 
