@@ -528,7 +528,8 @@ export function det(a: Tensor): Tensor {
  * @throws ShapeError for other shapes, DTypeError for other dtypes
  *
  * @example
- * slogDet(tensor([[0, 2], [1, 1]])); // { sign: -1, logAbsDet: 0.6931472 }
+ * slogDet(tensor([[0, 2], [1, 1]])).logAbsDet; // 0.6931472: log 2
+ * slogDet(tensor([[0, 2], [1, 1]])).sign; // -1
  */
 export function slogDet(a: Tensor): { readonly sign: Tensor; readonly logAbsDet: Tensor } {
   return precisely('slogDet', () => {
