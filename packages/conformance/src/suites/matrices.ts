@@ -1,5 +1,5 @@
-/** Cholesky's factor and triangular equations (`@polygrad/core/linear-algebra`), beside loops in float64: specs without a row. */
-import { cholesky, triangularSolve } from '@polygrad/core/linear-algebra';
+/** Factors, equations and determinants (`@polygrad/core/linear-algebra`), beside loops in float64: specs without a row. */
+import { cholesky, det, inv, slogDet, solve, triangularSolve } from '@polygrad/core/linear-algebra';
 import { matmul } from '../oracle/linear.ts';
 import { at, build, count, type NDArray, nd } from '../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../oracle/random.ts';
@@ -110,6 +110,121 @@ const equations = (upper: boolean, unitDiagonal: boolean): OpSpec => ({
   gradient: { of: [0, 1], order: 2 },
 });
 
+/** A matrix as far from singular as those of `definite`, whose rows need exchanging. */
+function general(r: Random, shape: readonly number[]): NDArray {
+  const x = definite(r, shape);
+  const n = shape.at(-1)!;
+  return build(shape, (index) => at(x, [...index.slice(0, -2), (index.at(-2)! + (n >> 1)) % n, index.at(-1)!]));
+}
+
+/** Solves a x = b by Gauss-Jordan with exchanged rows; also the sign of the determinant and the logarithm of its magnitude. */
+function eliminated(a: readonly number[][], b: readonly number[][]): { x: number[][]; sign: number; log: number } {
+  const rows = a.map((row, i) => [...row, ...b[i]!]);
+  let [sign, log] = [1, 0];
+  for (let c = 0; c < a.length; c++) {
+    let p = c;
+    for (let i = c + 1; i < a.length; i++) if (Math.abs(rows[i]![c]!) > Math.abs(rows[p]![c]!)) p = i;
+    const line = rows[p]!;
+    if (p !== c) sign = -sign;
+    rows[p] = rows[c]!;
+    const pivot = line[c]!;
+    sign *= Math.sign(pivot);
+    log += Math.log(Math.abs(pivot));
+    rows[c] = line.map((value) => value / pivot);
+    for (let i = 0; i < a.length; i++) {
+      const factor = rows[i]![c]!;
+      if (i !== c) rows[i] = rows[i]!.map((value, j) => value - factor * rows[c]![j]!);
+    }
+  }
+  return { x: rows.map((row) => row.slice(a.length)), sign, log };
+}
+
+/** What elimination makes of each matrix of a batch. */
+function eliminatedEach(a: NDArray, b: NDArray | null): readonly ReturnType<typeof eliminated>[] {
+  const n = a.shape.at(-1)!;
+  const one = Array.from({ length: n }, (_, i) => Array.from({ length: n }, (_, j) => (i === j ? 1 : 0)));
+  return Array.from({ length: count(a.shape.slice(0, -2)) }, (_, which) =>
+    eliminated(rowsOf(a, which, n), b === null ? one : rowsOf(b, which, b.shape.at(-1)!)),
+  );
+}
+
+const shapes: readonly (readonly number[])[] = [
+  [1, 1],
+  [3, 3],
+  [2, 2, 2],
+  [4, 4],
+  [32, 32],
+  [2, 33, 33],
+  [70, 70],
+];
+
+/** A function of general matrices, and of a right side where there is one. */
+const ofGeneral = (
+  name: string,
+  columns: number,
+  run: OpSpec['run'],
+  oracle: (a: NDArray, b: NDArray | null) => NDArray,
+): OpSpec => ({
+  name,
+  dtypes: floats,
+  more: [],
+  instances: shapes.map((shape) => ({
+    label: `[${shape.join(', ')}]`,
+    small: count(shape) <= 16,
+    draw: (r: Random) => [
+      general(r, shape),
+      ...(columns === 0 ? [] : [sample(r, [...shape.slice(0, -1), columns], uniform(-1, 1))]),
+    ],
+  })),
+  run,
+  oracle: ([a, b]) => oracle(a!, b ?? null),
+  terms: ([a]) => 4 * a!.shape.at(-1)!,
+  gradient: { of: columns === 0 ? [0] : [0, 1], order: 2 },
+});
+
+const generals: readonly OpSpec[] = [
+  ofGeneral(
+    'solve',
+    3,
+    ([a, b]) => solve(a!, b!),
+    (a, b) =>
+      nd(
+        b!.shape,
+        eliminatedEach(a, b).flatMap(({ x }) => x.flat()),
+      ),
+  ), // prettier-ignore
+  ofGeneral(
+    'inv',
+    0,
+    ([a]) => inv(a!),
+    (a) =>
+      nd(
+        a.shape,
+        eliminatedEach(a, null).flatMap(({ x }) => x.flat()),
+      ),
+  ),
+  ofGeneral(
+    'det',
+    0,
+    ([a]) => det(a!),
+    (a) =>
+      nd(
+        a.shape.slice(0, -2),
+        eliminatedEach(a, null).map(({ sign, log }) => sign * Math.exp(log)),
+      ),
+  ), // prettier-ignore
+  ofGeneral(
+    'slogDet',
+    0,
+    ([a]) => slogDet(a!).logAbsDet,
+    (a) =>
+      nd(
+        a.shape.slice(0, -2),
+        eliminatedEach(a, null).map(({ log }) => log),
+      ),
+  ), // prettier-ignore
+];
+
 export function matrixSpecs(): OpSpec[] {
   return [
     factors(false),
@@ -118,5 +233,6 @@ export function matrixSpecs(): OpSpec[] {
     equations(true, false),
     equations(false, true),
     equations(true, true),
+    ...generals,
   ];
 }
