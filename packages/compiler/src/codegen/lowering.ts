@@ -67,7 +67,7 @@ export interface Narrow {
 
 /** The accumulators of all copies of a reduction, by the width of their vectors, and how states are combined. */
 export interface Copies {
-  readonly groups: readonly { readonly lanes: number; readonly valueOf: (copy: number) => KNode }[];
+  readonly groups: readonly { readonly lanes: number; readonly combined: (copy: number) => KNode }[];
   readonly tree: (states: readonly State[]) => State;
   readonly combine: (x: State, y: State) => State;
 }

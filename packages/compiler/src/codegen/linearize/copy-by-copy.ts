@@ -6,9 +6,9 @@ import type { CopyByCopy, State } from '../lowering.ts';
 export const copyByCopy: CopyByCopy = (values, { dtype }, accumulator, count, { groups, tree, combine }) => {
   const { b, scope } = values;
   const { e } = scope;
-  const held = groups.map(({ lanes, valueOf }) => {
+  const held = groups.map(({ lanes, combined }) => {
     const memory = b.shared('parts', accumulator, count * lanes);
-    for (let k = 0; k < count; k++) b.store(memory, k * lanes, valueOf(k));
+    for (let k = 0; k < count; k++) b.store(memory, k * lanes, combined(k));
     return { lanes, memory };
   });
   const whole = b.shared('whole', dtype as DType, count);

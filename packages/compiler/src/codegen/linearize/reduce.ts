@@ -165,7 +165,7 @@ export class Reduction {
       const memory = copyByCopy(this.#values, this.node, this.#dtype, count, {
         groups: this.#groups.map((group) => ({
           lanes: group.lanes,
-          valueOf: (kept) => this.#tree(this.#states(group, kept))[0]!,
+          combined: (kept) => this.#tree(this.#states(group, kept))[0]!,
         })),
         tree: (states) => this.#tree(states),
         combine: (x, y) => this.#combine(x, y, false),

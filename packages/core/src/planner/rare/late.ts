@@ -20,12 +20,14 @@ function doWithout<R>(run: () => R): R {
 }
 
 /**
- * Forms of work that few programs have; null where plans do without them, and while they are not there for work that is not worth loading them.
+ * Forms of work that few programs have; null where plans do without them. Work that is not worth loading them never gets any, whoever has loaded them before: its
+ * results do not depend on that.
  *
  * @throws UnsupportedError while they are on their way, with `until` and `without`
  */
 export function rareForms(isWorth: boolean = true): RareForms | null {
-  if (forms !== null || without || !isWorth) return forms;
+  if (!isWorth) return null;
+  if (forms !== null || without) return forms;
   loading ??= import('./forms.ts').then(
     (module) => {
       forms = module.forms;
