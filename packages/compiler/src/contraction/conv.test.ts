@@ -1,8 +1,22 @@
 /** Convolutions and their gradients through tiles, over many geometries. */
 import { describe, expect, it } from 'vitest';
 import { fittingBytes, narrowerLanes, processorCosts } from '../codegen/costs/processors.ts';
-import { checkCase, type Making, type Parts, processorCaps, threadCaps, vectorCaps } from './fixtures/cases.ts';
+import {
+  checkCase,
+  makeCase,
+  type Making,
+  type Parts,
+  processorCaps,
+  threadCaps,
+  vectorCaps,
+} from './fixtures/cases.ts';
+import { choose, type Cuts } from './choose.ts';
+import { findContraction } from './contraction.ts';
+import { stepOrders } from './orders.ts';
+import { withoutPadding } from './padding.ts';
+import { processorChoices } from './processor-choices.ts';
 import { processorContraction } from './transposed-results.ts';
+import { wholeLines } from './whole-lines.ts';
 import type { KNode } from '../ir/ir.ts';
 import { checkConvolution } from './fixtures/sized.ts';
 import { printTransforms } from '../ir/print.ts';
@@ -275,6 +289,45 @@ describe('convolutions', () => {
       // Positions are sums of more terms than a form has.
       expect(body.some((n) => n.op === 'MULADD' && n.lanes === 16)).toBe(true);
     });
+
+  it('weighs choices that cannot be the cheapest no further, and takes none but the cheapest', () => {
+    for (const [change, kind] of [
+      [{}, 'forward'],
+      [{ low: [4, 4], high: [4, 4] }, 'forward'],
+      [{ inputs: 64, size: [8, 8] }, 'kernelGradient'],
+      [{ inputs: 64, size: [8, 8], kernel: [5, 5], low: [3, 1], high: [2, 4] }, 'kernelGradient'],
+    ] as const) {
+      const { kernel, e } = makeCase('float32', convolution({ ...many, ...change }, kind));
+      const c = findContraction(kernel, e)!;
+      const cuts = withoutPadding(c);
+      const parts: number[] = [];
+      let asked = 0;
+      const of: Cuts['of'] = (choice) => {
+        asked++;
+        const found = cuts.of(choice);
+        for (const cut of found) if (cut !== null) parts.push(cut.part);
+        return found;
+      };
+      const workspace = (): never => {
+        throw new Error('a choice makes no memory');
+      };
+      const more = { ...processorChoices(c, machineCaps), tiles: wholeLines, orders: stepOrders, workspace };
+      const facts = (least: number): readonly unknown[] => {
+        const { cost, shape, lanes, along, column, row, rowWay, columnWay, cut } = choose(c, 4, machineCaps, {
+          ...more,
+          cuts: { least, of },
+        })!;
+        return [cost, shape.rows, shape.vectors, lanes, along, column, row, rowWay.kind, columnWay.kind, cut?.part];
+      };
+      const chosen = facts(cuts.least);
+      const few = asked;
+      // Where a cut may leave less than nothing, every choice is weighed to the end.
+      expect(chosen).toEqual(facts(Number.NEGATIVE_INFINITY));
+      expect(few).toBeLessThan((asked - few) / 2);
+      expect(parts.length).toBeGreaterThan(0);
+      expect(Math.min(...parts)).toBeGreaterThanOrEqual(cuts.least);
+    }
+  });
 
   it('takes sums that lie apart through memory, where more than one tensor is read or written there', () => {
     const g = { ...base, images: 16, inputs: 32, outputs: 32, size: [8, 8] } as const;
