@@ -57,7 +57,7 @@ const plain = new Set(
     'runConformance checkWeak checkpoint clearPlans compile customGradient detach dispose floatFor flush formatArray fromTensor grad gradCheck',
     'grads hessian hostEffect hostNumber hostValue hvp idle isRehearsing isTensor jacobian jvp keep listBackends noGrad onLost onRollback printGraph promoteOrNull',
     'promoteTypes protect registerBackend registerState scan scope setDynamicSizes setEager setEngine setLogger setPendingLimits setRecovery showShape throttle',
-    'isUniform randomGroups randomKey seed setRandomState splitKey toTensor traceOrigins unprotect valueAndGrad valueAndGradBy verifyGraph holdFlushes lossGradients vjp vmap warmup whileLoop checkFields checkNames numberFrom oneOf',
+    'isUniform randomGroups randomKey seed setRandomState splitKey toTensor traceOrigins unprotect valueAndGrad valueAndGradBy verifyGraph holdFlushes lossGradients vjp vmap uploaded fault told warmup whileLoop checkFields checkNames numberFrom oneOf',
     'findRuns isGather lanesOfPart pickColumn refuseNames showAs showCaps showEngine showKernel shown BASE_OPS computesAll computesIn highOf idOf interpret evaluateNest linearOf lowOf printLoopKernel',
     'printNode printProgram printTransforms findRareSides operandsOf unrollFactor sameCode verifyLoopKernel verifyProgram verifyShared castCases comparePrograms everyNth groupCases operationCases',
     'programDifference runProgramCases threadCases withoutDenormals wrongCalls encodeIdx encodeNpy encodeNpz encodeSafetensors encodeTorch isDataError',

@@ -2,9 +2,15 @@
  * What a choice of roles costs on processors with known facts, and what else is decided there (`MoreChoices`). Only such engines load this; pages
  * do not.
  */
-import { accessTransposed, type DotStreams, productCosts } from '../codegen/costs/cpu.ts';
+import {
+  accessTransposed,
+  accessTransposedFew,
+  type DotStreams,
+  fewResults,
+  productCosts,
+} from '../codegen/costs/cpu.ts';
 import type { CodegenCaps } from '../codegen/lowering.ts';
-import { type Range, sizeOf } from '../ir/free-ranges.ts';
+import { productOf, type Range, sizeOf, typicalOf } from '../ir/free-ranges.ts';
 import { linearOf } from '../ir/simplify/integers.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { isFixed, type Operand } from './access.ts';
@@ -59,7 +65,9 @@ function transposedCost(c: Contraction): number {
   const index = c.kernel.stores[0]?.store.src[1];
   const form = index && linearOf(index);
   const unit = form?.terms.find((r, i) => form.coefs[i] === 1 && r.op === 'RANGE');
-  return unit === undefined ? Number.POSITIVE_INFINITY : accessTransposed + accessCost(c, unit as Range);
+  if (unit === undefined) return Number.POSITIVE_INFINITY;
+  const results = productOf(c.kernel.stores[0]!.ranges, typicalOf);
+  return (results < fewResults ? accessTransposedFew : accessTransposed) + accessCost(c, unit as Range);
 }
 
 /**

@@ -140,7 +140,7 @@ function fitting(op: string, data: ArrayLike<number | bigint>, dtype: DType, bit
  * What `tensor` makes of flat data of this shape and dtype, for packages that make tensors from host memory only: pages that call nothing else do
  * without what reads nested arrays. The caller has checked that there are as many numbers as the shape needs.
  *
- * @throws DTypeError for numbers that an integer dtype does not hold; ArgumentError for a view whose ArrayBuffer was detached or shrunk
+ * @throws DTypeError for numbers that an integer dtype does not hold; ArgumentError for what is no dtype, and for a view whose ArrayBuffer was detached or shrunk
  * @example
  * import '@polygrad/backend-cpu';
  * import { uploaded } from '@polygrad/core/engine';
@@ -149,6 +149,7 @@ function fitting(op: string, data: ArrayLike<number | bigint>, dtype: DType, bit
 export function uploaded(data: ArrayLike<number | bigint>, shape: Shape, dtype: DType): Tensor {
   beginOp('tensor');
   const op = opName('tensor');
+  checkDType(op, dtype);
   if (ArrayBuffer.isView(data)) checkAttached(op, 'data', data);
   return wrap(uploadNode(fitting(op, data, dtype, false), shape, dtype));
 }
