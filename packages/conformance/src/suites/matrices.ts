@@ -1,5 +1,6 @@
 /** Factors, equations and determinants (`@polygrad/core/linear-algebra`), beside loops in float64: specs without a row. */
 import { cholesky, det, inv, slogDet, solve, triangularSolve } from '@polygrad/core/linear-algebra';
+import { gamma } from '../compare.ts';
 import { matmul } from '../oracle/linear.ts';
 import { at, build, count, type NDArray, nd } from '../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../oracle/random.ts';
@@ -224,6 +225,26 @@ const generals: readonly OpSpec[] = [
       ),
   ), // prettier-ignore
 ];
+
+/**
+ * What elimination in float32 may lose of results that are near to `result`, element by element: matrices near to singular ones lose more. For solutions x of a x = b, and for inverses,
+ * it is |a⁻¹| |a| |x|, times 4 n roundings. Source: Higham, "Accuracy and Stability of Numerical Algorithms" (2002), theorem 9.5, with factors near those of partial
+ * pivoting; a determinant loses its own magnitude times the trace of |a⁻¹| |a|.
+ */
+export function lostByElimination(a: NDArray, result: NDArray): NDArray {
+  const n = a.shape.at(-1)!;
+  const size = (x: number[][]): number[][] => x.map((row) => row.map(Math.abs));
+  const times = (x: number[][], y: number[][]): number[][] =>
+    x.map((row) => y[0]!.map((_, j) => row.reduce((sum, value, k) => sum + value * y[k]![j]!, 0)));
+  const bound = gamma(4 * n);
+  const lost = eliminatedEach(a, null).flatMap(({ x: inverse }, which) => {
+    const spread = times(size(inverse), size(rowsOf(a, which, n)));
+    if (result.shape.length < a.shape.length)
+      return [bound * Math.abs(result.data[which]!) * spread.reduce((sum, row, i) => sum + row[i]!, 0)];
+    return times(spread, size(rowsOf(result, which, result.shape.at(-1)!))).flatMap((row) => row.map((x) => bound * x));
+  });
+  return nd(result.shape, lost);
+}
 
 export function matrixSpecs(): OpSpec[] {
   return [
