@@ -236,6 +236,8 @@ export function sumOfProducts(graph: PlanGraph, x: PlanNode, y: PlanNode): PlanN
   if (!isPlanOp(x, 'dotGeneral') || !isPlanOp(y, 'dotGeneral') || isSmallFloat(x.dtype)) return null;
   if (x.shape.join() !== y.shape.join()) return null;
   const { lhsContract, rhsContract } = y.attr;
+  // Products of single elements have no axis to be joined along.
+  if (lhsContract.length === 0) return null;
   const axes = [lhsContract[0]!, rhsContract[0]!];
   // A sum of lengths that are sizes is no size: there the factors get an axis that counts the products.
   const isSized = [x, y].some(({ src }) => src.some((s, i) => graph.sizedAmong(s.shape, [axes[i]!])));

@@ -53,6 +53,17 @@ describe('forms of rare work that are loaded when first used', () => {
     expect(await added(await program('late'))).toEqual(await added(await program('here')));
   });
 
+  it('are not asked for by small products, whose derivatives are sums of products without an axis to add along', async () => {
+    const { einsum, jvp, tensor } = await program('late');
+    const dtype = 'float64';
+    using a = tensor(2, { dtype });
+    using b = tensor([1, 2, 3], { dtype });
+    const tangents: [core.Tensor, core.Tensor] = [tensor(0.5, { dtype }), tensor([1, 0, -1], { dtype })];
+    const [value, change] = jvp((x: core.Tensor, y: core.Tensor) => einsum(',i->i', x, y), [a, b], tangents);
+    expect(await value.array()).toEqual([2, 4, 6]);
+    expect(await change.array()).toEqual([2.5, 1, -0.5]);
+  });
+
   it('are done without by readers that cannot wait, that is for the first plans', async () => {
     const { argMax, conv2d, grad, sum, tensor, ones } = await program('late');
     using x = tensor(data, { shape: [rows, columns] });
