@@ -368,4 +368,31 @@ describe('the check of derivatives', () => {
     expect(await checkGradients(squares(2))).toBe(true);
     await expect(checkGradients(squares(3))).rejects.toThrow(/^gradient: .* once more, the values are the same$/);
   });
+
+  it('knows that large terms of a gradient may cancel: what is left holds their roundings', async () => {
+    const call = (id: number, op: string, args: CallStep['args'], formula: CallStep['formula']): Step => ({
+      kind: 'call',
+      id,
+      op,
+      args,
+      dtype: 'float64',
+      formula,
+      noise: 'all',
+      ordered: true,
+    });
+    const data = [-46, -99, -55, -70, -7, 9, 23, 30, -9, 16, -50, -80];
+    // The divergence of x from itself: each element has slopes of exp(30) and -exp(30), and that of -x is added in between.
+    const cancelling = (slope: number): Program => ({
+      steps: [
+        { kind: 'input', id: 0, dtype: 'float64', shape: [12], data },
+        call(1, 'klDiv', [new Ref(0), new Ref(0), { logTarget: true }], () => ({ shape: [], data: [0] })),
+        call(2, 'neg', [new Ref(0)], (x) => map(x!, (v) => -slope * v)),
+      ],
+      outputs: [1, 2],
+      scoped: false,
+    });
+    await setEngine(createReferenceEngine());
+    expect(await checkGradients(cancelling(1))).toBe(true);
+    await expect(checkGradients(cancelling(1.1))).rejects.toThrow(/^gradient: .* once more, the values are the same$/);
+  });
 });
