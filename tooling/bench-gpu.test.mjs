@@ -1,6 +1,6 @@
 /**
- * The command that measures on a card, with small work: all of it on the simulated driver where there is one, what it says of participants that are
- * not there or die, the judgement of goals, and the file that a machine without Node is given.
+ * The command that measures on a card, with small work: all of it on the simulated driver where there is one. Also what it says of participants
+ * that are not there or die, the judgement of goals, and the file for a machine without Node.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -120,8 +120,8 @@ describe.each(Object.keys(budget))('page %s', (page) => {
       ).toEqual([]);
       // Nothing of the text of kernels, needed by a profile alone, is loaded at once; nor how arrays are printed.
       expect([...modules].filter((path) => /asm\/text\.ts|tensor\/(printed|format)\.ts/.test(path))).toEqual([]);
-      // Nor what follows a lost device, how copies are made for tensors that must survive it, unless the page asks for some, and what is
-      // asked of Node.
+      // Nor what follows a lost device, nor what is asked of Node. How copies are made for tensors that must survive it comes if the
+      // page asks for some.
       expect(
         [...modules].filter((path) => /runtime\/(shadow|policy|devices)\.ts|threads\/host\.ts/.test(path)),
       ).toEqual([]);

@@ -317,9 +317,10 @@ describe('files of models', () => {
       rest: { format: 'pt', author: 'someone' },
     });
     const other = made();
-    await expect(loadModel(path, other.model)).rejects.toThrow(
-      '[loadModel] bad options: a Sequential; must be an object, known are model, optimizer,',
-    );
+    const whole = 'parts are a Sequential: give an object with the model, as { model }';
+    await expect(loadModel(path, other.model)).rejects.toThrow(`[loadModel] ${whole}`);
+    await expect(saveModel(path, other.model)).rejects.toThrow(`[saveModel] ${whole}`);
+    await expect(encodeCheckpoint(other.model)).rejects.toThrow(`[checkpoint] ${whole}`);
     await loadModel(path, { model: other.model });
     expect(await hostState(other.model.stateDict())).toEqual(await hostState(parts.model.stateDict()));
   });

@@ -1,6 +1,6 @@
 /**
- * A set-up file of all tests but those in the list `replacing` of vitest.config.ts: they may not replace modules. In a process that files share that
- * would leave two of each to the files after it, and modules that are compiled are Node's to load, so nothing would be replaced.
+ * A set-up file of all tests but those in the list `replacing` of vitest.config.ts: they may not replace modules. In a process that files share,
+ * that would leave two of each to the files after it. Modules that are compiled are Node's to load, so nothing would be replaced.
  */
 import { vi } from 'vitest';
 

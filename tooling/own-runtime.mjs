@@ -1,6 +1,6 @@
 /**
  * What every test file of the projects `together` and `devices` (vitest.config.ts) begins with. Files run one after another in one process, which
- * keeps the modules; each gets a runtime of its own, so that it finds no engine, no plans, no counts and no pending work of the files before it.
+ * keeps the modules; each gets a runtime of its own. So it finds no engine, no plans, no counts and no pending work of the files before it.
  *
  * Nor does it find backends that their tests have registered: it knows those that modules register when they are imported, which happens once in
  * a process.

@@ -1,9 +1,9 @@
 /**
- * Packs every public package as it would be published, checks the tarballs with publint, has npm install all of them at once, and uses each one in an
- * empty project: every entry imports, types resolve, and its small programs in tooling/pack run. Then projects of others
- * (jest, webpack, Vite), in tooling/pack/projects; the page that Vite builds runs in Chromium. What lies in a package, what it says about
- * itself, and the programs of the README as a stranger would run them are checked too. Of packages of binaries for other platforms those are packed
- * whose binaries can be compiled here.
+ * Packs every public package as it would be published, and checks the tarballs with publint. npm installs all of them at once, and each is used in an
+ * empty project: every entry imports, types resolve, and its small programs in tooling/pack run. Then projects of others (jest, webpack, Vite), in
+ * tooling/pack/projects; the page that Vite builds runs in Chromium. What lies in a package, what it says about itself, and the programs of the
+ * README as a stranger would run them are checked too. Of packages of binaries for other platforms those are packed whose binaries can be compiled
+ * here.
  *
  * Each package has a project of its own, because only there an import that its manifest does not declare fails. They are checked side by side.
  */

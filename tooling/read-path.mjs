@@ -2,8 +2,8 @@
  * `node tooling/read-path.mjs`: the files of core that one `await t.data()` visits, with the functions that run there.
  *
  * A file is visited if one of its functions runs between the call and the values: V8 counts calls. Measured on the CPU engine with one
- * thread, on what `tsc -b` built, for a tensor in memory and for one whose two operations wait, with a plan that is known. Both were
- * read before, so that nothing is made that only a first call makes. Engines are packages of their own and are not counted.
+ * thread, on what `tsc -b` built. One tensor is in memory; two operations of the other wait, and their plan is known. Both were read
+ * before, so that nothing is made that only a first call makes. Engines are packages of their own and are not counted.
  */
 import { Session } from 'node:inspector/promises';
 import { join } from 'node:path';

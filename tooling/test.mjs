@@ -3,7 +3,7 @@
  *
  * `--only a,b` runs only the named steps. POLYGRAD_REQUIRE names engines, and `browser` for Chromium (comma-separated), that must be
  * there: their absence is then a failure instead of a skip. A step that checks one thing counts as one test. Conformance runs, the check of
- * packages and the table of operations, which leave a processor idle much of the time, share the processors at the end.
+ * packages and the table of operations leave a processor idle much of the time. They share the processors at the end.
  */
 import { mkdirSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';

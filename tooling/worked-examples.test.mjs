@@ -1,5 +1,5 @@
 /**
- * The worked examples of CONTRIBUTING.md: the edits are made in a copy of the packages, which must then pass the type check, and compute on the
+ * The worked examples of CONTRIBUTING.md: the edits are made in a copy of the packages. It must pass the type check, and compute on the
  * reference engine and on the CPU engine. At most four files are edited by hand.
  */
 import { execFileSync, spawnSync } from 'node:child_process';

@@ -3,8 +3,8 @@
  *
  * The conformance suite in headless Chromium, out of a minified bundle, with the output and the exit codes of the command for Node.
  * `--isolated` serves the page so that threads may share memory; `--worker` runs the suite in a module worker instead of on the
- * page's main thread. Without Chromium, and where it has no such engine, the run is skipped, unless
- * POLYGRAD_REQUIRE names `browser` (and, for engines other than cpu, the engine).
+ * page's main thread. Without Chromium, and where it has no such engine, the run is skipped. It
+ * fails there if POLYGRAD_REQUIRE names `browser` (and, for engines other than cpu, the engine).
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';

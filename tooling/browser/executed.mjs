@@ -1,6 +1,6 @@
 /**
  * `node tooling/browser/executed.mjs [PAGE] [STEPS]`: which code of a page of pages/ that trains runs until so many steps are read (one if left
- * out), by the coverage of Node, on one thread.
+ * out). The coverage of Node says so, on one thread.
  *
  * For each room of what is loaded at once, and for other packages each folder: bytes of gzip that the page would lose without it, and how much of
  * its minified code never ran. Then bytes that it would lose without the functions that never ran, and without the branches of others that did

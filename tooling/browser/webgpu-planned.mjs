@@ -1,5 +1,5 @@
 /**
- * What the page `cnn-webgpu-planned` does in a browser, with the file of plans that its server has, or another, and with an adapter that may lack what it has. The
+ * What the page `cnn-webgpu-planned` does in a browser, with the file of plans that its server has, or another. The adapter may lack what the file asks for. The
  * report is judged by tooling/planned-webgpu.test.mjs.
  */
 import { add, mul, setEngine, setLogger, stats, tensor } from '@polygrad/core/functions';

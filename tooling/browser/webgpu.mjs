@@ -1,6 +1,6 @@
 /**
- * What is checked of WebGPU inside a browser: groups of threads that reduce together, by subgroups where there are some; a network trained on it and on the CPU engine, what a step asks of the device, a device that is
- * lost, an engine that is disposed. The report is judged by tooling/browser.test.mjs.
+ * What is checked of WebGPU inside a browser: groups of threads that reduce together, by subgroups where there are some; a network trained on it and on the CPU engine; what a step asks of the device. Also a lost
+ * device, and a disposed engine. The report is judged by tooling/browser.test.mjs.
  */
 import { createWebGpuEngine } from '@polygrad/backend-webgpu';
 import { matmul, ones, scope, setEngine } from '@polygrad/core/functions';

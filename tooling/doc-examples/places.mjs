@@ -1,7 +1,7 @@
 /**
- * Places that documents name: links lead to files and headings that are there, files and folders in backticks exist, and the README of a `src`
- * folder names every source file in it (as `name.ts`, `part-*.ts` or `folder/`). READMEs of core's rooms are texts and need not: what they name is
- * there, seen from the room, from `src` or from the root. Comments of sources name files that exist, too. Returns what is wrong, as lines of text.
+ * Places that documents name: links lead to files and headings that are there, files and folders in backticks exist. The README of a `src` folder
+ * names every source file in it (as `name.ts`, `part-*.ts` or `folder/`). READMEs of core's rooms are texts and need not: what they name is there,
+ * seen from the room, from `src` or from the root. Comments of sources name files that exist, too. Returns what is wrong, as lines of text.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

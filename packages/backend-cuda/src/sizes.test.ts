@@ -1,5 +1,5 @@
 /**
- * Plans for several sizes through the libraries of the simulated driver: one measurement decides for a class, every size is given to the library with its own
+ * Plans for several sizes through the libraries of the simulated driver: one measurement decides for a class. Every size is given to the library with its own
  * numbers, and what it decided for a size is kept.
  */
 import { dirname, join } from 'node:path';

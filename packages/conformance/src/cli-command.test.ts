@@ -75,3 +75,19 @@ it('parts of the suite are all of it together, and none of it twice', async () =
   expect(parts.flat().sort()).toEqual([...all].sort());
   await expect(runConformance({ engine, slice: [4, 3] })).rejects.toThrow('[conformance] slice is 4/3; give two');
 });
+
+it('refuses options that it would leave out or fail by', async () => {
+  const refused = (options: object): Promise<unknown> =>
+    runConformance(options as never).then(
+      () => null,
+      (error: unknown) => String(error),
+    );
+  const engine = createReferenceEngine();
+  expect(await refused({})).toContain('[conformance] engine is undefined; give the engine itself');
+  expect(await refused({ engine: 'cpu' })).toContain("[conformance] engine is 'cpu'; give the engine itself");
+  expect(await refused({ engine, skip: 'scatter' })).toContain("[conformance] skip holds 'scatter'; give a list");
+  expect(await refused({ engine, skip: ['scatter'] })).toContain("[conformance] skip holds 'scatter'; give a list");
+  expect(await refused({ engine, filters: 'add' })).toContain(
+    "[conformance] no option 'filters', did you mean 'filter'?",
+  );
+});

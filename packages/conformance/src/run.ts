@@ -1,6 +1,6 @@
 /** runConformance: every case on one engine, with the outcome of each. */
 import { type DType, setDynamicSizes, setEager, setEngine } from '@polygrad/core';
-import { cpuEngine, type EngineCaps, type IEngine } from '@polygrad/core/engine';
+import { ArgumentError, checkNames, cpuEngine, type EngineCaps, type IEngine, shown } from '@polygrad/core/engine';
 import type { CaseResult, ConformanceCase } from './case.ts';
 import { CaseRunner, type Skip } from './case-runner.ts';
 import { BothPlans } from './both-plans.ts';
@@ -59,13 +59,26 @@ export interface ConformanceReport {
  *
  * @param options engine under test, cases to skip with reasons, changed tolerances, a name filter, a listener
  * @returns counts and the outcome of every case; a failing case does not stop the run
+ * @throws ArgumentError for what is no engine, other options, and what is no list of `skip`; RangeError for a wrong `sample` or `slice`
  * @example no-run: takes seconds, and the README's example runs
  * const report = await runConformance({ engine: createReferenceEngine(), filter: 'softplus float64 contiguous' });
  * report.failed; // 0
  */
 export async function runConformance(options: ConformanceOptions): Promise<ConformanceReport> {
+  checkNames('conformance', options, 'engine skip tolerances goldens long? sample slice sizes filter onResult!');
   const { engine, skip = [], tolerances, filter, onResult, goldens = packagedGoldens() } = options;
   const { long = false, sample = 1, slice = [1, 1], sizes = 'automatic' } = options;
+  if (typeof engine?.submit !== 'function')
+    throw new ArgumentError(
+      'conformance',
+      `engine is ${shown(engine)}; give the engine itself, as createCpuEngine() makes it`,
+    );
+  for (const one of Array.isArray(skip) ? skip : [skip])
+    if (!Array.isArray(one?.tests))
+      throw new ArgumentError(
+        'conformance',
+        `skip holds ${shown(one)}; give a list, such as [{ tests: ['scatter'], reason: 'why' }]`,
+      );
   if (sample !== 'pairwise' && (!Number.isInteger(sample) || sample < 1))
     throw new RangeError(
       `[conformance] sample is ${sample}; give a whole number of at least 1 (1: all cases), or 'pairwise'`,

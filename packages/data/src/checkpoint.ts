@@ -4,7 +4,7 @@
  * it.
  */
 import type { HostArray, HostDType, HostTypedArray } from './arrays.ts';
-import { DataError } from './errors.ts';
+import { DataError, shown } from './errors.ts';
 import { decodeSafetensors, encodeSafetensors } from './safetensors.ts';
 import { shownValue } from './safetensors-rules.ts';
 
@@ -104,6 +104,16 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Throws for a model by itself in the place of parts. */
+export function refuseModel(op: string, parts: unknown): void {
+  if (isObject(parts) && typeof parts.stateDict === 'function')
+    throw new DataError(
+      'argument',
+      'parts',
+      `[${op}] parts are ${shown(parts)}: give an object with the model, as { model }`,
+    );
+}
+
 /** Throws unless every part has its methods. */
 function checkParts(parts: CheckpointParts): void {
   const wanted = {
@@ -113,6 +123,7 @@ function checkParts(parts: CheckpointParts): void {
     scaler: 'state loadState',
   };
   if (!isObject(parts)) throw fail('argument', 'parts', `parts are ${shownValue(parts)}; give an object with a model`);
+  refuseModel('checkpoint', parts);
   for (const [name, methods] of Object.entries(wanted)) {
     const part = (parts as unknown as Record<string, Record<string, unknown> | undefined>)[name];
     if (part === undefined && name !== 'model') continue;

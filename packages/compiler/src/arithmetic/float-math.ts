@@ -1,10 +1,10 @@
 /**
  * A notation for decompositions: arithmetic on kernel expressions in one floating-point dtype. JavaScript numbers become constants.
  *
- * What depends on the format (powers of two, signs, splitting numbers) is in a class for each, or in decompose/parts.ts where few functions use it, so that
- * a function is written once and differs between dtypes only in its coefficients. Functions stay close to half a unit in the
- * last place by keeping rounding errors of sums (T. J. Dekker, "A floating-point technique for extending the available precision", Numerische
- * Mathematik 18, 1971): for s = a + b with |a| >= |b|, (a - s) + b is exactly the error.
+ * What depends on the format (powers of two, signs, splitting numbers) is in a class for each, or in decompose/parts.ts where few functions use it. So a
+ * function is written once, and differs between dtypes only in its coefficients. Functions stay close to half a unit in the last place by keeping rounding
+ * errors of sums (T. J. Dekker, "A floating-point technique for extending the available precision", Numerische Mathematik 18, 1971): for s = a + b with |a|
+ * >= |b|, (a - s) + b is exactly the error.
  */
 import type { TargetCaps } from '../ir/target.ts';
 import { Exprs, type Operand } from '../ir/expr.ts';

@@ -1,9 +1,9 @@
 /**
  * Leaves products with padding out of a sum. It does where a factor's gate bounds a loop of the sum in terms of the loops around the tiles.
  *
- * A convolution of 3 x 3 over 4 x 4 positions multiplies 31 % of its weights with zeros, one over 8 x 8 positions 16 %. Products
- * with zero change no bit of a sum that began with zero, unless the other factor is infinite or NaN. Those would make NaN with a
- * zero, and here do not reach positions where only padding met them.
+ * A convolution of 3 x 3 over 4 x 4 positions multiplies 31 % of its weights with zeros. Over 8 x 8 positions it is 16 %.
+ * Products with zero change no bit of a sum that began with zero, unless the other factor is infinite or NaN. Those would make
+ * NaN with a zero, and here do not reach positions where only padding met them.
  */
 import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';

@@ -291,8 +291,8 @@ function roundToDouble(value: bigint, exponent: number): number {
 /**
  * Error function in float64, for the reference interpreter.
  *
- * Kummer's series erf(x) = 2x/sqrt(pi) exp(-x^2) sum (2x^2)^n / (1*3*...*(2n+1)) below 3, where all terms are positive,
- * so nothing cancels. Above, the continued fraction of erfc (Abramowitz and Stegun 7.1.6 and 7.1.14).
+ * Below 3 it is Kummer's series erf(x) = 2x/sqrt(pi) exp(-x^2) sum (2x^2)^n / (1*3*...*(2n+1)). All of its terms are
+ * positive, so nothing cancels. Above, the continued fraction of erfc (Abramowitz and Stegun 7.1.6 and 7.1.14).
  */
 export function erf(x: number): number {
   if (Number.isNaN(x) || x === 0) return x;

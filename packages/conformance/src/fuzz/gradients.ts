@@ -382,7 +382,7 @@ async function second(
   const expected = await slopeAlong(directions);
   if (expected === null || !finite(twice) || (scale > 1e10 && !comparisons.onlyLooks)) return;
   const allowed = 1e-4 + 2e-3 * Math.abs(expected.value) + 2 * expected.doubt + 1e-8 * scale;
-  // Where values that are the same have the same gradient, too (the least of cosh(x) and cosh(y) at 0), the gradient has a corner.
+  // Equal values may have equal gradients, as the least of cosh(x) and cosh(y) at 0. There the gradient has a corner.
   const isCorner = async (): Promise<boolean> => !(await isSmooth(expected, directions, slopeAlong));
   await comparisons.agreeOrCorner('second derivative', sum, expected.value, allowed, isCorner);
   const products = await arraysOf(pg.hvp(problem.run, [...points], [...directionTensors]) as Tensor[]);

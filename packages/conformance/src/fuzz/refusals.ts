@@ -134,7 +134,7 @@ export class CallFuzz {
           const args = { args: call.args.map((arg) => bound(arg as Arg, handles)), next: null };
           const made = (): Promise<Outcome> => this.#made(name, () => performed(this.#function(name), args), explain);
           const outcome = await leavingNothing(made, { count: aliveHere, explain });
-          // An index that was computed is not known when the call is recorded, as one of data and that of a tensor of one number are: it is not refused.
+          // An index of data, or of a tensor of one number, is known when the call is recorded. One that was computed is not, so it is not refused.
           if (outcome.refused === null) await this.#compare(name, outcome, await hostCall(args, true), explain);
         } finally {
           for (const t of handles.values()) t.dispose();

@@ -1,9 +1,9 @@
 /**
  * What a program gives by its formulas: every result rounded to its dtype, and how far results move where roundings fall otherwise.
  *
- * The second is found by running the formulas again with roundings chosen at random (J. Vignes, A stochastic arithmetic for reliable
- * scientific computation, Mathematics and Computers in Simulation 35, 1993): what is ill-conditioned or next to a jump moves much,
- * and is compared with as much patience.
+ * The second is found by running the formulas again with roundings chosen at random. What is ill-conditioned or next to a jump moves
+ * much, and is compared with as much patience. Source: J. Vignes, A stochastic arithmetic for reliable scientific computation,
+ * Mathematics and Computers in Simulation 35, 1993.
  */
 import type { DType } from '@polygrad/core';
 import { integerFormat, isSmallFloat, nearest, wrap } from '../oracle/formats.ts';

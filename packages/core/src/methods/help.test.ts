@@ -75,7 +75,12 @@ it('what is no array and no number says what to do', () => {
     length: 't.size elements, or t.shape[0] rows',
     map: 'unbind(t) gives its rows',
     expandDims: 'unsqueeze(t, axis)',
-    inverse: 'not there yet; compute it elsewhere from await t.array()',
+    inverse: "inv(t) of '@polygrad/core/linear-algebra', a function",
+    solve: "solve(a, b) of '@polygrad/core/linear-algebra', a function",
+    svd: 'not there yet; compute it elsewhere from await t.array()',
+    mod: ': remainder(a, b)',
+    ge: ': greaterEqual(a, b)',
+    subtract: ': sub(a, b)',
     fft: 'not there yet',
   };
   for (const [name, remedy] of Object.entries(remedies)) expect(() => other[name]!()).toThrow(remedy);

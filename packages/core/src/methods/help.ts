@@ -45,6 +45,9 @@ function refuse(what: string, remedy: string): () => never {
 /** For what is not there at all. */
 const absent = 'not there yet; compute it elsewhere from await t.array(), and tensor() takes the result';
 
+/** For functions of the entry for linear algebra. */
+const ofMatrices = (call: string): string => `${call} of '@polygrad/core/linear-algebra', a function`;
+
 /** What arrays, and tensors of PyTorch, NumPy and TensorFlow.js have by other names, and what to write here. */
 const elsewhere: Readonly<Record<string, string>> = {
   'T t mT': 'transpose(t), or permute(t, axes)',
@@ -71,29 +74,49 @@ const elsewhere: Readonly<Record<string, string>> = {
     'an operation that gives a new tensor, such as add(t, 1); assign() puts it into a parameter',
   'clamp clipByValue': 'clip(t, least, most)',
   var: 'variance(t, { axis: 0, correction: 1 })',
-  'amax amin': 'max(t, axis), min(t, axis)',
+  amax: 'max(t, axis)',
+  amin: 'min(t, axis)',
   'mm mv bmm': 'matmul(a, b)',
   'addmm baddbmm': 'matmul(a, b).add(c)',
   einsum: "einsum('ij,jk->ik', a, b)",
-  'multiply subtract divide true_divide absolute negative': 'mul sub div abs neg',
+  'multiply times': 'mul(a, b)',
+  'subtract minus': 'sub(a, b)',
+  plus: 'add(a, b)',
+  'divide true_divide dividedBy': 'div(a, b)',
+  absolute: 'abs(t)',
+  negative: 'neg(t)',
   'allclose allClose': 'await allClose(a, b)',
   take_along_dim: 'takeAlongAxis(t, indices, axis)',
   'new_zeros new_ones new_full new_tensor': 'zeros(shape, { dtype: t.dtype }), or ones, full, tensor',
   'register_hook retain_grad': 'grad(f), or a GradientTape, for gradients by values in between',
   'cat concatenate': 'concat([a, b], 0)',
   'type_as typeAs': 'cast(t, other.dtype)',
-  'eq ne lt le gt ge': 'equal notEqual less lessEqual greater greaterEqual',
+  eq: 'equal(a, b)',
+  ne: 'notEqual(a, b)',
+  lt: 'less(a, b)',
+  le: 'lessEqual(a, b)',
+  gt: 'greater(a, b)',
+  ge: 'greaterEqual(a, b)',
   // A loop up to an undefined length ends at once.
   length: 't.size elements, or t.shape[0] rows',
   'map filter forEach reduce': 'operations take the whole tensor, as t.mul(2) and t.sum() do; unbind(t) gives its rows',
   'expandDims expand_dims': 'unsqueeze(t, axis)',
   'as1D as2D as3D as4D as5D asScalar': 'reshape(t, shape)',
-  'matMul mod floorDiv swish reverse': 'matmul remainder floorDivide silu flip',
+  matMul: 'matmul(a, b)',
+  mod: 'remainder(a, b)',
+  floorDiv: 'floorDivide(a, b)',
+  swish: 'silu(t)',
+  reverse: 'flip(t, axes)',
   squaredDifference: 'sub(a, b).square()',
   euclideanNorm: 'norm(t)',
   'resizeBilinear resizeNearestNeighbor': "interpolate(t, { size: [32, 32], mode: 'bilinear' })",
-  'inverse inv pinverse pinv cholesky qr svd det slogdet logdet solve lstsq eig eigh eigvals matrix_power matrix_exp linalg':
-    absent,
+  'inverse inv': ofMatrices('inv(t)'),
+  det: ofMatrices('det(t)'),
+  'slogdet logdet': ofMatrices('slogDet(t)'),
+  cholesky: ofMatrices('cholesky(t)'),
+  'solve lstsq': ofMatrices('solve(a, b)'),
+  linalg: "functions of '@polygrad/core/linear-algebra'",
+  'pinverse pinv qr svd eig eigh eigvals matrix_power matrix_exp': absent,
   'fft ifft rfft irfft fft2 stft istft': absent,
 };
 

@@ -1,10 +1,10 @@
 /**
  * Data of one engine on another: copies of leaves, made when a kernel elsewhere reads them.
  *
- * Buffers are written once, so a copy is never stale. It belongs to the buffer it was made from and is freed with it (a buffer
- * given to an output loses its copies, see run.ts). A small part of a buffer, such as a batch of a data set, moves
- * instead, unless both engines read it: copies of all batches would pile up. If the source engine cannot read at once, the copy exists when its
- * download has arrived; a second request meanwhile starts no other download. multi-engine.ts decides which data is transferred.
+ * Buffers are written once, so a copy is never stale. It belongs to the buffer it was made from and is freed with it. A buffer given to an
+ * output loses its copies (run.ts). A small part of a buffer, such as a batch of a data set, moves instead, unless both engines read it: copies
+ * of all batches would pile up. If the source engine cannot read at once, the copy exists when its download has arrived; a second request
+ * meanwhile starts no other download. multi-engine.ts decides which data is transferred.
  */
 import type { IEngine } from '../engine/engine.ts';
 import {

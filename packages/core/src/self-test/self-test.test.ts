@@ -1,5 +1,5 @@
 /**
- * The self-test: right engines pass it, each kernel that computes wrongly is found, on every engine there is, and each way in which compilers of
+ * The self-test: right engines pass it. Each kernel that computes wrongly is found, on every engine there is, and each way in which compilers of
  * drivers go wrong.
  */
 import { createCpuEngine } from '@polygrad/backend-cpu';

@@ -6,6 +6,7 @@ import {
   type CheckpointParts,
   decodeCheckpoint,
   encodeCheckpoint,
+  refuseModel,
   restoreCheckpoint,
   type SavedRandom,
 } from '../checkpoint.ts';
@@ -31,6 +32,7 @@ const partTypes = { model: 'any', optimizer: 'any', random: 'any', scaler: 'any'
  * ```
  */
 export async function saveModel(path: string, parts: CheckpointParts, options: CheckpointOptions = {}): Promise<void> {
+  refuseModel('saveModel', parts);
   checkOptions('saveModel', parts, partTypes);
   checkOptions('saveModel', options, { config: 'any', epoch: 'number', step: 'number', metadata: 'object' });
   await writeWhole(path, await encodeCheckpoint(parts, options));
@@ -51,6 +53,7 @@ export async function saveModel(path: string, parts: CheckpointParts, options: C
  * ```
  */
 export async function loadModel(path: string, parts?: CheckpointParts): Promise<Checkpoint> {
+  refuseModel('loadModel', parts);
   if (parts !== undefined) checkOptions('loadModel', parts, partTypes);
   const checkpoint = decodeCheckpoint(await readWhole(path), path);
   if (parts !== undefined) restoreCheckpoint(checkpoint, parts);

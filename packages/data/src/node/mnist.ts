@@ -102,7 +102,7 @@ export async function loadMnist(options: ImageOptions = {}): Promise<MnistSplits
 }
 
 /**
- * A data set in MNIST's form (Fashion-MNIST, KMNIST, ...) from a folder that holds `train-images-idx3-ubyte`,
+ * A data set in MNIST's form (Fashion-MNIST, KMNIST, ...) from a folder. It holds `train-images-idx3-ubyte`,
  * `train-labels-idx1-ubyte`, `t10k-images-idx3-ubyte` and `t10k-labels-idx1-ubyte`, each plain or with `.gz` after it.
  *
  * @param folder where the four files are

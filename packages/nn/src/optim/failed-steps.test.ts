@@ -1,6 +1,6 @@
 /**
  * Steps whose work fails, at every call of an engine and in every mode of recording. Parameters, state and count are those of the last step that was
- * completed, and the training goes on from there to the bits it would have had.
+ * completed. The training goes on from there to the bits it would have had.
  */
 import {
   flush,

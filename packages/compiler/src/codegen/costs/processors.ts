@@ -27,8 +27,8 @@ export interface ProcessorFacts {
 /** Relative cost of a step's loads, for each row and vector: more square tiles need less of caches. */
 const feeding = { row: 0.05, vector: 0.1 };
 /**
- * Relative cost of a cache line that a step along the sum reads, beside those of a tile of 4 x 4 whose rows lie apart: two multiply-adds for a line. The costs of
- * sums along vectors (`dotAligned`, `dotOther`) stand for such a tile.
+ * Relative cost of a cache line that a step along the sum reads: two multiply-adds for a line. It comes beside the costs of sums along vectors (`dotAligned`,
+ * `dotOther`), which stand for a tile of 4 x 4 whose rows lie apart.
  */
 const dotLine = { cost: 0.5, products: 2 };
 /** Most lines a page apart that are read side by side: one less than the ways of a first-level cache. */

@@ -99,7 +99,7 @@ describe('computed indices', () => {
 describe('numbers of groups', () => {
   const [first, second, third] = [9, 7, 40];
 
-  /** Three nests, of which the third reads so much further on that it reads at the number which a group of the second has in its nest. */
+  /** Three nests. The third reads so much further on that its place is the number which a group of the second has in its nest. */
   function nests(e: Exprs): LoopKernel {
     const memory = (slot: number, access: 'read' | 'write', length: number): KNodeOf<'PARAM'> =>
       e.param(slot, 'float32', access, length);

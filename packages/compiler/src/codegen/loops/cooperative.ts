@@ -2,8 +2,8 @@
  * Reductions that a group of threads computes together: its threads alternate over the elements and combine through shared memory,
  * then spread over the stores' remaining loops.
  *
- * If a thread's part of a row is small, its iterations are unrolled: what is read or computed for one reduction is then the same
- * expression as in the next one and in the stores, and stays in registers. Elements past the end of the row are moved back and
+ * If a thread's part of a row is small, its iterations are unrolled. What is read or computed for one reduction is the same
+ * expression in the next one and in the stores, and stays in registers. Elements past the end of the row are moved back and
  * ignored. Contiguous memory is accessed in vectors.
  */
 import { heldIterations } from '../costs/gpu.ts';

@@ -2,7 +2,7 @@
  * Cuts loops where conditions change (borders of padding, joints of concatenation), and joins rows shorter than a vector.
  *
  * If an index condition is known to hold from some iteration on, the loop is cut there. In each segment the condition is
- * a constant and disappears together with gates of loads, so that the long inner segments run as plain vector code.
+ * a constant and disappears together with gates of loads. So the long inner segments run as plain vector code.
  */
 import { endsAlone, greatestDivisor, isMultiple, type Range } from '../../ir/free-ranges.ts';
 import type { KNode, LoopStore } from '../../ir/ir.ts';

@@ -49,8 +49,8 @@ interface Recipe {
   readonly views: readonly [View, View];
   readonly combine: 'add' | 'mul' | 'max' | 'where';
   /**
-   * What happens with the reduction: stored, combined with an element along the reduced axes again, reduced once more, staged, staged as one of
-   * a row that is reduced too, an index.
+   * What happens with the reduction: stored, combined with an element along the reduced axes again, reduced once more, staged, or an index. In
+   * a `row` it is staged as one of a row that is reduced too.
    */
   readonly use: 'store' | 'spread' | 'nested' | 'staged' | 'row' | 'index';
   readonly both: boolean;

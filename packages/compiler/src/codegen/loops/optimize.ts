@@ -95,8 +95,8 @@ function findRead(kernel: LoopKernel, caps: CodegenCaps): KNode | null {
 /**
  * Fewer, longer loops: ranges of one element vanish, neighbouring ranges that are contiguous together are merged.
  *
- * Ranges a (outer) and b (inner) are one range a * |b| + b if every index contains them in that proportion,
- * and every list that binds one of them binds both, next to each other. Most elementwise kernels become one loop.
+ * Ranges a (outer) and b (inner) are one range a * |b| + b if every index contains them in that proportion. Every
+ * list that binds one of them must bind both, next to each other. Most elementwise kernels become one loop.
  */
 
 interface Uses {

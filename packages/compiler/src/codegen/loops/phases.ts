@@ -1,6 +1,6 @@
 /**
- * Phases side by side: where a test of a loop's number modulo a small divisor chooses what is read, as in the results of a convolution whose input had
- * holes. Each phase reads its own tensor without a test. Pages whose engine is WebAssembly do not load this: such gradients take at most a tenth longer there.
+ * Phases side by side, where a test of a loop's number modulo a small divisor chooses what is read. Results of a convolution whose input had holes are such.
+ * Each phase reads its own tensor without a test. Pages whose engine is WebAssembly do not load this: such gradients take at most a tenth longer there.
  */
 import { endsAlone, isMultiple } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';

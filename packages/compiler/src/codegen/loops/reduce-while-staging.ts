@@ -1,8 +1,8 @@
 /**
  * Reductions over the elements of a STAGE run while it is filled: softmax sums its exponentials while storing them.
  *
- * Such a REDUCE reads each element of the stage once, in order. In terms of the stage's own range it is a reduction of the staged value,
- * which linearize computes in the same loop, where equal expressions are computed once. For engines without SIMT. Pages load this with the first STAGE.
+ * Such a REDUCE reads each element of the stage once, in order. In terms of the stage's own range it is a reduction of the staged value. linearize
+ * computes it in the same loop, where equal expressions are computed once. For engines without SIMT. Pages load this with the first STAGE.
  */
 import type { Exprs } from '../../ir/expr.ts';
 import { endsAlone, FreeRanges, ownRanges, type Range } from '../../ir/free-ranges.ts';

@@ -7,8 +7,8 @@
  * that lines are written in order: in C with the same instructions 2 to 5 times as fast as blocks along i. Which rows are read may
  * be known only at run time, as for columns gathered from a transposed matrix.
  *
- * If the rows that are read are a multiple of 2048 bytes apart, all lines of a block share one or two cache sets and evict each
- * other. Then larger blocks are first copied to group memory, transposed, reading every line at once.
+ * Rows that are read may be a multiple of 2048 bytes apart. Then all lines of a block share one or two cache sets and evict
+ * each other. There larger blocks are first copied to group memory, transposed, reading every line at once.
  */
 import { side, squares, larger, leastTransposed, crowdedRows, nearRows } from '../costs/cpu.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';

@@ -1,7 +1,7 @@
 /**
  * Transposes for vectors as long as a cache line of 64 bytes, in place of the tiles of tile.ts; pages do not load this.
  *
- * A vector holds the same column of four squares side by side, so 16 rows are read, four elements of each at a time, and a whole line is written. Tiles go on along
+ * A vector holds the same column of four squares side by side. So 16 rows are read, four elements of each at a time, and a whole line is written. Tiles go on along
  * the rows that are read: these are streams then, and lines written whole may lie anywhere. No lines need be copied first, whatever sets they share.
  *
  * The last tile begins inside of the one before if a loop is no multiple: a loop of nine is three squares of four, where a ninth column by itself would read

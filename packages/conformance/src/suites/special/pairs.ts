@@ -50,7 +50,7 @@ const isDenormal = (x: number): boolean => x !== 0 && Math.abs(x) < 2 ** -126;
 const isTinyPower = (x: number, y: number): boolean => Math.abs(x) < 1e-20 && y !== 0 && Math.abs(y) < 1e-20;
 /**
  * A finite number beyond 2^126 beside another, or beside the smallest normal one: a step of a derivative may be the reciprocal of the first, or a part of the
- * other, below the normal numbers, and be multiplied by the first. Devices that take the step for 0 lose a term of any size.
+ * other. It is below the normal numbers then, and multiplied by the first. Devices that take the step for 0 lose a term of any size.
  */
 function isLostStep(p: number, q: number): boolean {
   const [less, more] = [Math.abs(p), Math.abs(q)].sort((x, y) => x - y) as [number, number];

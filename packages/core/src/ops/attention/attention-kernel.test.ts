@@ -1,6 +1,6 @@
 /**
- * Attention in one kernel against sums in float64: values, gradients, gradients of gradients, tangents and batches, on the interpreter for all kinds of
- * targets, which finds races, copies without a wait, and accesses out of bounds.
+ * Attention in one kernel against sums in float64: values, gradients, gradients of gradients, tangents and batches, for all kinds of targets. They run
+ * on the interpreter, which finds races, copies without a wait, and accesses out of bounds.
  */
 import { createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, describe, expect, it } from 'vitest';

@@ -213,7 +213,7 @@ function cotangentSlope(order: number, place: Tensor): Tensor {
   return order % 2 === 0 ? mul(cot, powers) : powers;
 }
 
-/** The same divided by `factor`, as a sum over the four nearest integers, which are at distances r, 1 - r, 1 + r and 2 - r. */
+/** The same divided by `factor`, as a sum over the four nearest integers. Their distances are r, 1 - r, 1 + r and 2 - r. */
 function latticeSum(order: number, place: Tensor, term: (base: Tensor) => Tensor): Tensor {
   const r = abs(place);
   const [first, second, third, fourth] = [r, sub(1, r), add(r, 1), sub(2, r)].map(term) as [

@@ -22,7 +22,10 @@ export const splitPositionsLeast: number = 2 ** 18;
 /** With fewer products with zeros than this, convolutions stay whole: more kernels cost more than they save. */
 const worthSplitting = 1 << 19;
 
-/** Products of fewer elements are as well left to contractions where what makes reductions of them is still to be loaded. */
+/**
+ * In pages products of fewer elements stay contractions, though what makes reductions of them be loaded: they are as fast, and their bits do not depend on
+ * when it came. Elsewhere every thin product is a reduction.
+ */
 const worthReducing = 1 << 14;
 
 const first = (src: readonly PlanNode[]): PlanNode => src[0]!;

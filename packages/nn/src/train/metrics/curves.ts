@@ -38,7 +38,7 @@ export interface AucOptions {
  *
  * @param options bins (1000), logits (false)
  * @returns a metric; predictions are scores from 0 to 1 of the shape of the targets, or [rows, 1], or the scores of both classes, [rows, 2]. NaN if a class has no row
- * @throws NnError for options that do not fit, and later for predictions that do not fit the targets, and for scores outside when it is read
+ * @throws NnError for options that do not fit; later for predictions that do not fit the targets; and for scores outside when it is read
  * @example
  * const tally = new Tally(auc());
  * tally.add(tensor([0.1, 0.4, 0.35, 0.8]), tensor([0, 0, 1, 1], { dtype: 'int32' }));
