@@ -179,6 +179,7 @@ export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, 
           if (best === null || choice.cost < best.cost) best = choice;
         }
       };
+      more?.tiles(c, roles, least, lanes, costs, weigh);
       if (c.batch.includes(column)) {
         if (width < lanes || lanes === 1) continue;
         const shape = sharedShape(height, width, lanes, costs.registers, least);
@@ -203,7 +204,6 @@ export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, 
           }
         }
       }
-      more?.tiles(c, roles, least, lanes, costs, weigh);
       if (width < lanes) continue;
       const shape = tileShape(least, width, lanes, costs, height);
       const rest = resultsOf(c) * (more?.epilogue(column) ?? accessCost(c, column));
@@ -292,14 +292,14 @@ function ownCopies(
 }
 
 /** Reading both factors as vectors along the sum costs this much more than a broadcast tile; more where rows are not aligned, as in copies by phases. */
-function dotCost({ kind, strides, folds }: Way, along: Range, lanes: number): number {
+export function dotCost({ kind, strides, folds }: Way, along: Range, lanes: number): number {
   if (folds !== undefined) return dotOther;
   const pitches = kind === 'inPlace' ? [...strides].flatMap(([r, s]) => (r === along ? [] : [s])) : [along.arg.extent];
   return pitches.every((s) => s % lanes === 0) ? dotAligned : dotOther;
 }
 
 /** Tiles of elementwise products load a vector for every product. */
-function sharedCost({ rows }: TileShape): number {
+export function sharedCost({ rows }: Pick<TileShape, 'rows'>): number {
   return sharedSlowdown + sharedSlowdown / rows;
 }
 

@@ -121,6 +121,27 @@ describe('convolutions', () => {
     });
   }
 
+  // Few sums for each channel: a tile takes all of its kernel, as vectors of channels or with vectors along lines of the image.
+  const windows: Record<string, readonly [Partial<Geometry>, least: number]> = {
+    channels: [{ groups: 64, size: [7, 7] }, 18],
+    'channels left over': [{ groups: 20, size: [7, 7], kernel: [4, 4] }, 16],
+    'channels last': [{ groups: 40, size: [7, 7], last: true }, 9],
+    'steps of two': [{ groups: 36, size: [15, 14], stride: [2, 2] }, 9],
+    'along lines': [{ groups: 5, images: 6, size: [12, 32] }, 9],
+    'along lines that vectors do not fill': [{ groups: 5, images: 6, size: [12, 56] }, 9],
+    'along lines, steps of two': [{ groups: 8, images: 6, size: [25, 64], stride: [2, 2] }, 9],
+  };
+  for (const [name, [change, least]] of Object.entries(windows)) {
+    const g = { ...base, inputs: 1, outputs: 1, images: 4, ...change };
+    it(`depthwise, the whole kernel in a tile: ${name}`, () => {
+      expect(tilesOf(g, 'kernelGradient').products).toBeGreaterThanOrEqual(least);
+      const kernel = updating(convolution(g, 'kernelGradient'));
+      expect(checkCase('float32', kernel, machineCaps, processorContraction).worst).toBeLessThanOrEqual(1);
+      if (name.includes('vectors') || name.includes('left over'))
+        checkConvolution({ ...g, least: 2 }, 'kernelGradient', false, [machineCaps]);
+    });
+  }
+
   for (const [name, change] of sampled(Object.entries(geometries), 2)) {
     const g = { ...base, images: 1, ...change };
     it(`${name}: by groups of threads`, () => {
@@ -311,7 +332,12 @@ describe('convolutions', () => {
       const workspace = (): never => {
         throw new Error('a choice makes no memory');
       };
-      const more = { ...processorChoices(c, machineCaps), tiles: wholeLines, orders: stepOrders, workspace };
+      const more = {
+        ...processorChoices(c, machineCaps),
+        tiles: wholeLines,
+        orders: stepOrders,
+        workspace,
+      };
       const facts = (least: number): readonly unknown[] => {
         const { cost, shape, lanes, along, column, row, rowWay, columnWay, cut } = choose(c, 4, machineCaps, {
           ...more,

@@ -184,7 +184,7 @@ function coverFacts(c: Contraction, choice: Choice, more: MoreChoices | undefine
   // Where rows are vectors of columns too, no tile may reach past the end.
   const shared = c.batch.includes(column);
   return {
-    padded: lines !== undefined || (columnWay.kind === 'panels' && !shared && more === undefined),
+    padded: (lines !== undefined || (columnWay.kind === 'panels' && more === undefined)) && !shared,
     recut: rowWay.kind !== 'panels' && !copied && lines === undefined,
     inPlace: (copied || columnWay.kind === 'inPlace') && rowWay.kind === 'inPlace' && !shared && along === null,
     dots: c.k.length === 1 && isFixed(c.k[0]!) && rowWay.strides.get(c.k[0]!) === 1 && sizeOf(c.k) <= longestDot,

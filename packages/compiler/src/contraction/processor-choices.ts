@@ -20,6 +20,8 @@ import type { Contraction } from './contraction.ts';
 import type { Way } from './packing.ts';
 import { collide } from './staging.ts';
 
+const oneLine = { count: 1, range: null };
+
 /** The costs of a contraction on the processor of a target, by its formula of tiles. */
 export function processorChoices(
   c: Contraction,
@@ -37,7 +39,12 @@ export function processorChoices(
     slower({ shape, column, rowWay, columnWay, along, lanes }, height) {
       const vectors = Math.ceil(column.arg.extent / shape.lanes);
       const dots = along === null ? undefined : dotStreams(rowWay, columnWay, lanes, bytes);
-      const slower = formula.slower(height, vectors, [shape.rows, shape.vectors], dots);
+      const { count, range } = shape.lines ?? oneLine;
+      const all = range?.arg.extent ?? 1;
+      // Each line has rows of its own where these are vectors too, else vectors.
+      const slower = c.batch.includes(column)
+        ? formula.slower(height * all, vectors, [shape.rows * count, shape.vectors])
+        : formula.slower(height, vectors * all, [shape.rows, shape.vectors * count], dots);
       const padding = (vectors * shape.lanes) / column.arg.extent;
       return (Math.max(4, bytes) / 4) * slower * padding * (caps.vectorBytes / (lanes * bytes));
     },
@@ -53,7 +60,7 @@ export function epilogueCost(c: Contraction, column: Range): number {
 }
 
 /** How a tile reads its factors where the sum runs over vectors. */
-function dotStreams(rows: Way, columns: Way, lanes: number, bytes: number): DotStreams {
+export function dotStreams(rows: Way, columns: Way, lanes: number, bytes: number): DotStreams {
   const stream = ({ apart }: Way): DotStreams['row'] => {
     return { apart: Math.abs(apart) / lanes, crowded: Math.abs(apart) >= lanes && collide(apart * bytes, 2) };
   };

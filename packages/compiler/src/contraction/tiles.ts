@@ -38,7 +38,7 @@ export interface TileShape {
 export interface Lines {
   readonly range: Range | null;
   readonly count: number;
-  /** The range over these iterations in the nest that was made last; null: there is one iteration. */
+  /** The range over these iterations, the same in all nests; null: there is one iteration. */
   readonly line: Range | null;
   /** A loop around the tiles, if `tile` counts its tiles; the others are as they are. */
   of(e: Exprs, r: Range, tile: KNode): KNode;

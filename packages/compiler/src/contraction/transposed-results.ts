@@ -24,6 +24,7 @@ import { findPairs } from './pairs.ts';
 import { noCuts, withoutPadding } from './padding.ts';
 import { processorChoices } from './processor-choices.ts';
 import { wholeLines } from './whole-lines.ts';
+import { wholeWindow } from './whole-window.ts';
 import { StoredSums, suffixOf, type Workspace } from './workspace.ts';
 
 /** Lowers a contraction by register tiles on a processor with known facts; null where no range can be read as vectors. */
@@ -35,7 +36,10 @@ export function lowerOnProcessor(c: Contraction, e: Exprs, caps: CodegenCaps): L
 function choicesFor(c: Contraction, caps: CodegenCaps, cuts: Cuts): MoreChoices {
   return {
     ...processorChoices(c, caps),
-    tiles: wholeLines,
+    tiles(...facts) {
+      wholeLines(...facts);
+      wholeWindow(...facts);
+    },
     orders: stepOrders,
     workspace: transposedWorkspace,
     cuts,

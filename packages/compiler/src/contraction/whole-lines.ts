@@ -22,7 +22,7 @@ const accessStaged = 0.1;
 export const wholeLines: MoreTiles = (c, { columns, column, rows, row, outer }, height, lanes, costs, weigh) => {
   const { extent } = column.arg;
   const { formula } = costs;
-  if (formula === undefined || 2 * extent <= lanes) return;
+  if (formula === undefined || 2 * extent <= lanes || c.batch.includes(column)) return;
   const copied = alongWindow(columns, column, stepOrders);
   if (copied === null) return;
   // Whole vectors along a loop that is in no window, as images, need no lines.
@@ -40,14 +40,12 @@ export const wholeLines: MoreTiles = (c, { columns, column, rows, row, outer }, 
     if (tile === null) continue;
     const [tall, count] = tile;
     const shape: TileShape = { rows: tall, vectors, lanes, lines: new LinesOfTile(range, count) };
-    const most = row?.arg.extent ?? 1;
-    const slower =
-      formula.slower(most, vectors * all, [tall, vectors * count]) / formula.slower(most, vectors, [tall, vectors]);
-    for (const rowWay of rowWays(rows, row, tall, stepOrders)) weigh(shape, null, rowWay, columnWay, slower, rest);
+    for (const rowWay of rowWays(rows, row, tall, stepOrders)) weigh(shape, null, rowWay, columnWay, 1, rest);
   }
 };
 
-class LinesOfTile implements Lines {
+/** The iterations of a loop around the tiles that each of them takes. */
+export class LinesOfTile implements Lines {
   readonly range: Range | null;
   readonly count: number;
   line: Range | null = null;
@@ -61,9 +59,9 @@ class LinesOfTile implements Lines {
 
   of(e: Exprs, r: Range, tile: KNode): KNode {
     if (r !== this.range || this.count === 1) return tile;
-    this.line = e.range(this.count, 'unroll');
+    const line = (this.line ??= e.range(this.count, 'unroll'));
     this.#first = e.mul(tile, this.count);
-    return e.add(this.#first, this.line);
+    return e.add(this.#first, line);
   }
 
   again(e: Exprs, outer: Map<Range, KNode>, row: Range): Repeated {

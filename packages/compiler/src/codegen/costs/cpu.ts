@@ -166,8 +166,8 @@ export interface TileFormula {
   /** Whether vectors may run along a loop of the sum: it is much longer, or they and narrower ones for its remainder fill it. */
   fills(extent: number, lanes: number): boolean;
   /**
-   * The tile then for so many rows and columns, and its steps, relative to a loop that vectors fill. The vectors of each width, and single elements,
-   * have sums of their own, so that fewer rows fit.
+   * The tile then for so many rows and columns, its steps, relative to a loop that vectors fill, and its sums for a result. The vectors of each width,
+   * and single elements, have sums of their own, so that fewer rows fit.
    */
   along(
     extent: number,
@@ -176,7 +176,7 @@ export interface TileFormula {
     columns: number,
     dots: DotStreams,
     most?: number,
-  ): readonly [tile: readonly [rows: number, columns: number], steps: number];
+  ): readonly [tile: readonly [rows: number, columns: number], steps: number, sums: number];
 }
 
 /** WebAssembly: V8 leaves 15 of the 16 vector registers of x64; three quarters of a second-level cache of 1 MiB count as near, 64 KiB fit well inside. */

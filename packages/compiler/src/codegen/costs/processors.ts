@@ -131,7 +131,7 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
         rest %= width;
       }
       parts += Math.min(rest, 1);
-      return [best(rows, columns, columns, most, parts, dots), ((steps + rest / 2) / extent) * lanes];
+      return [best(rows, columns, columns, most, parts, dots), ((steps + rest / 2) / extent) * lanes, parts];
     },
   };
 }
