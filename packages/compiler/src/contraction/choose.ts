@@ -191,12 +191,11 @@ export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, 
         continue;
       }
       for (const k of lanes === 1 ? [] : c.k.filter((r) => isFixed(r) && fills(r))) {
-        const measured = dotShape(least, width, costs, height);
         const rest = resultsOf(c) * (dotMemory + lanes * dotLane + c.indices.length);
         for (const rowWay of consecutiveWays(rows, row, k, more?.orders)) {
           for (const columnWay of consecutiveWays(columns, column, k, more?.orders)) {
             const [shape, steps] = more?.along(k.arg.extent, lanes, least, width, rowWay, columnWay, height) ?? [
-              measured,
+              dotShape(least, width, costs, height),
               1,
             ];
             const slower = Math.max(dotCost(columnWay, k, lanes), dotCost(rowWay, k, lanes));

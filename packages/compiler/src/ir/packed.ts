@@ -4,7 +4,7 @@
  */
 import { showAs } from '#shown-as';
 import type { KNode, Program } from './ir.ts';
-import { highOf, type Known, lowOf, newMark, sourcesFirst } from './node.ts';
+import { type Known, newMark, sourcesFirst } from './node.ts';
 
 /** All of a program but its nodes, and those as integers. */
 export interface PackedProgram {
@@ -52,10 +52,9 @@ export const positive: number = 1 << 19;
 export const inInt32: number = 1 << 20;
 
 /** What emitters use of an integer's bounds, which may come from outside the program. */
-function signsOf(n: KNode): number {
-  if (n.dtype !== 'int32' && n.dtype !== 'uint32') return 0;
-  const low = lowOf(n);
-  return (low >= 0 ? notNegative : 0) | (low > 0 ? positive : 0) | (highOf(n) <= 0x7fffffff ? inInt32 : 0);
+function signsOf({ dtype, lo, hi }: Known): number {
+  if (dtype !== 'int32' && dtype !== 'uint32') return 0;
+  return (lo >= 0 ? notNegative : 0) | (lo > 0 ? positive : 0) | (hi <= 0x7fffffff ? inInt32 : 0);
 }
 
 function mix(h: number, x: number): number {
@@ -75,7 +74,7 @@ export function packProgram(program: Program): PackedProgram {
   const packer = new Packer();
   for (let i = 0; i < params.length; i++) packer.write(params[i]!, 0);
   packer.writeBody(body);
-  const words = Int32Array.from(packer.words);
+  const words = new Int32Array(packer.words);
   const first = mix(mix(params.length, head.grid[0]), head.grid[1] * 65599 + head.grid[2]);
   const hash = hashWords(words, hashValues(packer.args, first));
   const fields: PackedProgram = { head, paramCount: params.length, words, args: packer.args, hash };
@@ -128,7 +127,7 @@ class Packer {
     const { src, arg } = n;
     const first = this.#before + 1;
     (n as Known).mark = newMark();
-    words.push(codeOf(n.op) | (codeOf(n.dtype) << 8) | (arg === null ? 0 : hasArg) | place | signsOf(n));
+    words.push(codeOf(n.op) | (codeOf(n.dtype) << 8) | (arg === null ? 0 : hasArg) | place | signsOf(n as Known));
     words.push(n.lanes | (src.length << 16));
     for (let i = 0; i < src.length; i++) words.push((src[i] as Known).mark - first);
     if (arg !== null) this.args.push(arg);

@@ -75,12 +75,14 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
       Math.max(rows * vectors, sums, load * (rows + vectors)) + feeding.row * rows + feeding.vector * vectors + more
     );
   };
-  const time = (rows: number, vectors: number, height: number, width: number, dots?: DotStreams): number => {
+  /** Time of a row of tiles. */
+  const row = (vectors: number, height: number, width: number, dots?: DotStreams): number => {
     const rest = vectors % width;
-    const row =
-      Math.floor(vectors / width) * steps(height, width, dots) + (rest === 0 ? 0 : edge * steps(height, rest, dots));
-    return Math.ceil(rows / height) * row;
+    const whole = Math.floor(vectors / width) * steps(height, width, dots);
+    return whole + (rest === 0 ? 0 : edge * steps(height, rest, dots));
   };
+  const time = (rows: number, vectors: number, height: number, width: number, dots?: DotStreams): number =>
+    Math.ceil(rows / height) * row(vectors, height, width, dots);
   /** The best tile whose results take `parts` registers each. */
   const best = (
     rows: number,
@@ -94,10 +96,11 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
     const limit = dots?.column.crowded ? Math.min(widest, mostCrowded) : widest;
     let found: readonly [number, number] = [1, 1];
     let least = Number.POSITIVE_INFINITY;
-    for (let height = 1; height <= tallest; height++) {
+    for (let height = 1; height <= tallest && height * parts + 3 <= registers; height++) {
       for (let width = 1; width <= limit && height * width * parts + width + 2 <= registers; width++) {
-        let cost = time(rows, vectors, height, width, dots);
-        if (most !== rows) cost *= time(most, vectors, height, width, dots);
+        const one = row(vectors, height, width, dots);
+        let cost = Math.ceil(rows / height) * one;
+        if (most !== rows) cost *= Math.ceil(most / height) * one;
         if (cost < least) [found, least] = [[height, width], cost];
       }
     }
