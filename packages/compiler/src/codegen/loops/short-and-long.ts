@@ -8,7 +8,7 @@ import type { Exprs } from '../../ir/expr.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../../ir/ir.ts';
 import type { Replacement } from '../../ir/rewrite.ts';
-import type { LoopTools } from './sized.ts';
+import { type LoopTools, nodesIn } from './sized.ts';
 
 /** Long rows have at least as many elements; short ones may be this short. */
 const leastLong = 32;
@@ -47,12 +47,6 @@ export function shortAndLong(
     stores: parts.flatMap(({ stores }) => stores),
     transforms: [...(inShort.transforms ?? []), step('lengths', [], [], [leastLong])],
   };
-}
-
-function nodesIn(roots: readonly KNode[]): Set<KNode> {
-  const seen = new Set(roots);
-  for (const n of seen) for (const s of n.src) seen.add(s);
-  return seen;
 }
 
 function reductionsIn({ stores }: { readonly stores: readonly Pick<LoopStore, 'store'>[] }): KNode[] {

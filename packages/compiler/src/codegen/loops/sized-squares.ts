@@ -8,7 +8,7 @@ import type { Exprs } from '../../ir/expr.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopKernel } from '../../ir/ir.ts';
 import type { Replacement } from '../../ir/rewrite.ts';
-import { factorOf, type LoopTools } from './sized.ts';
+import { factorOf, isUnit, type LoopTools, nodesIn } from './sized.ts';
 
 /** Elements of a row at a time: a side of a square. */
 const side = 4;
@@ -60,19 +60,8 @@ function resultsAlong({ stores }: LoopKernel, { linearOf, typicalOf }: LoopTools
   return stores.every(isAlong) ? row : null;
 }
 
-function isUnit(form: Parameters<typeof factorOf>[0], r: Range): boolean {
-  const factor = factorOf(form, r);
-  return factor != null && factor.number === 1 && factor.nodes.length === 0;
-}
-
 function reductionsIn({ stores }: LoopKernel): Reduce[] {
   return [...nodesIn(stores.map(({ store }) => store))].filter((n): n is Reduce => n.op === 'REDUCE');
-}
-
-function nodesIn(roots: readonly KNode[]): Set<KNode> {
-  const seen = new Set(roots);
-  for (const n of seen) for (const s of n.src) seen.add(s);
-  return seen;
 }
 
 /** True for a reduction of numbers of four bytes along one short row for each element of `row`, which lies in memory in order. */

@@ -88,6 +88,19 @@ export function factorOf({ terms, coefs }: Linear, r: Range): Factors | null | u
   return found;
 }
 
+/** True if a form grows by one with each iteration of a range. */
+export function isUnit(form: Linear, r: Range): boolean {
+  const factor = factorOf(form, r);
+  return factor != null && factor.number === 1 && factor.nodes.length === 0;
+}
+
+/** Nodes, and all that they are made of. */
+export function nodesIn(roots: readonly KNode[]): Set<KNode> {
+  const seen = new Set(roots);
+  for (const n of seen) for (const s of n.src) seen.add(s);
+  return seen;
+}
+
 /** True if a factor is another one times a node. */
 export function isProductOf(product: Factors, factor: Factors, n: KNode): boolean {
   return isEqual(product, times(factor, factorsOf(n)));

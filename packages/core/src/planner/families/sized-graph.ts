@@ -2,10 +2,14 @@
  * The captured graph of a flush at the capacities of its sizes' classes, of which a plan for all of these sizes is made. Sizes that were found (sizes.ts) go in; null comes
  * out where a node is not computed alike for every size (uniform.ts), or shapes follow from each other by no rule.
  */
+import { cutJoints } from '@polygrad/compiler/codegen/loops/joints';
 import { shortAndLong } from '@polygrad/compiler/codegen/loops/short-and-long';
-import { mergeSized } from '@polygrad/compiler/codegen/loops/sized';
+import { type LoopTools, mergeSized } from '@polygrad/compiler/codegen/loops/sized';
 import { repeatRows } from '@polygrad/compiler/codegen/loops/repeated-rows';
 import { reduceInSquares } from '@polygrad/compiler/codegen/loops/sized-squares';
+import type { Exprs } from '@polygrad/compiler/ir/expr';
+import type { KNode } from '@polygrad/compiler/ir/ir';
+import type { Rewriter } from '@polygrad/compiler/ir/rewrite';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
@@ -28,7 +32,7 @@ import {
   typical,
 } from './bound.ts';
 import { capacitiesFor, classesFrom, leastAmong, type SizeClass } from './classes.ts';
-import { attrAt, numbersAt, type Sizes, valuesOf, withSums } from './sizes.ts';
+import { attrAt, numbersAt, type Sizes, type Sums, valuesOf, withSums } from './sizes.ts';
 import { checkExtents, countedAxes, isUniform, type SizedShape, stretchesOf } from './uniform.ts';
 
 /**
@@ -134,8 +138,8 @@ export function sizedGraph(sizes: Sizes, classes: readonly SizeClass[], captured
     outermost: (shape, order) => outermost(size, shape, order),
     placeIn: (e, node, index, strides) => placeIn(e, size, node, index, strides),
     merged: (loop, e, tools, simt) => {
-      const merged = mergeSized(loop, e, tools);
-      if (simt) return merged;
+      if (simt) return mergeSized(loop, e, tools);
+      const merged = mergeSized(cutJoints(loop, e, tools, inOthers(sizes.sums, size, e, tools)), e, tools);
       return shortAndLong(merged, e, tools, (part) => repeatRows(reduceInSquares(part, e, tools), e, tools));
     },
     numberOf: (e, extent, position) => numberOf(e, size, extent, position),
@@ -153,6 +157,19 @@ export function sizedGraph(sizes: Sizes, classes: readonly SizeClass[], captured
     attrOf,
     isBound: (i) => sizes.bound.has(i),
   };
+}
+
+/** A rewriter that puts sizes which follow from others in terms of these. */
+function inOthers(sums: Sums, size: PlanSize, e: Exprs, { Rewriter }: LoopTools): Rewriter {
+  const rewriter = new Rewriter(e, new Map());
+  const numbers = size.capacities.map((capacity) => bound(e, size, capacity));
+  for (const [i, sum] of sums.entries())
+    if (sum !== null)
+      rewriter.set(
+        numbers[i]!,
+        sum.of.reduce((all: KNode, j) => e.add(all, numbers[j]!), e.i32(sum.more)),
+      );
+  return rewriter;
 }
 
 /** Where the key has the width behind an axis of a padding: after its primitive, and the widths in front with how many they are. */
