@@ -13,6 +13,8 @@ import { isUnit, type LoopTools, nodesIn } from './sized.ts';
 /** Most cuts of a loop, and the least elements that the longest stretch typically has: those of cuts.ts. */
 const mostCuts = 4;
 const leastSegment = 4;
+/** Places are smaller numbers: differences of larger ones may not fit into 32 bits. */
+const mostPlace: number = 2 ** 30 - 1;
 
 /** A condition that changes once along a loop: at iteration `at`, from `before` to its opposite. */
 interface Change {
@@ -24,12 +26,13 @@ interface Change {
 /**
  * The kernel with loops cut so: those along which memory lies, else those around them.
  *
- * @param full expressions with sizes that are sums of others written out
+ * @param full puts sizes that follow from others in terms of these
  */
 export function cutJoints(kernel: LoopKernel, e: Exprs, tools: LoopTools, full: Rewriter): LoopKernel {
+  const given = settled(kernel, e, tools, full);
   const done: Transform[] = [];
   const nests = new Map<Range | undefined, LoopStore[]>();
-  for (const s of kernel.stores) nests.set(s.ranges[0], [...(nests.get(s.ranges[0]) ?? []), s]);
+  for (const s of given.stores) nests.set(s.ranges[0], [...(nests.get(s.ranges[0]) ?? []), s]);
   const stores = [...nests.values()].flatMap((nest) => {
     const list = nest[0]!.ranges;
     if (nest.some(({ ranges }) => ranges.length !== list.length || ranges.some((r, i) => r !== list[i]))) return nest;
@@ -42,7 +45,42 @@ export function cutJoints(kernel: LoopKernel, e: Exprs, tools: LoopTools, full: 
     }
     return nest;
   });
-  return done.length === 0 ? kernel : { ...kernel, stores, transforms: [...(kernel.transforms ?? []), ...done] };
+  if (done.length === 0) return given;
+  return settled({ ...given, stores, transforms: [...(given.transforms ?? []), ...done] }, e, tools, full);
+}
+
+/** The int32 value that is below zero where a condition holds; null for other nodes. */
+function belowZero(condition: KNode, e: Exprs, { lowOf, highOf }: LoopTools): KNode | null {
+  if (condition.op !== 'LT' && condition.op !== 'LE') return null;
+  const [a, b] = condition.src;
+  if (a.dtype !== 'int32' || a.lanes !== 1 || [a, b].some((n) => lowOf(n) < -mostPlace || highOf(n) > mostPlace))
+    return null;
+  return condition.op === 'LT' ? e.sub(a, b) : e.sub(e.sub(a, b), 1);
+}
+
+/** The kernel without conditions that always hold, or never, as loops end where they do. */
+function settled(kernel: LoopKernel, e: Exprs, tools: LoopTools, full: Rewriter): LoopKernel {
+  const { linearOf, sizeLimit, lowOf, highOf } = tools;
+  const rewriter = new tools.Rewriter(e, new Map());
+  let found = false;
+  for (const condition of nodesIn(kernel.stores.map(({ store }) => store))) {
+    const d = belowZero(condition, e, tools);
+    if (d === null) continue;
+    const { terms, coefs, offset } = linearOf(d);
+    const most = (isHigh: boolean): KNode =>
+      full.node(
+        terms.reduce((all: KNode, term, i) => {
+          const end = term.op === 'RANGE' ? sizeLimit(term) : null;
+          const at = end === null ? term : coefs[i]! > 0 === isHigh ? e.sub(end, 1) : e.i32(0);
+          return e.add(all, e.mul(at, coefs[i]!));
+        }, e.i32(offset)),
+      );
+    const isTrue = highOf(most(true)) < 0;
+    if (!isTrue && lowOf(most(false)) < 0) continue;
+    rewriter.set(condition, e.bool(isTrue));
+    found = true;
+  }
+  return found ? rewriter.kernel(kernel) : kernel;
 }
 
 /** True unless something is reduced that stretches of the loop would each compute, or its end depends on another loop. */
@@ -59,17 +97,14 @@ function changesAlong(
   nest: readonly LoopStore[],
   r: Range,
   e: Exprs,
-  { linearOf }: LoopTools,
+  tools: LoopTools,
   full: Rewriter,
 ): Change[] {
   const found: Change[] = [];
   for (const condition of nodesIn(nest.map(({ store }) => store))) {
-    if (condition.op !== 'LT' && condition.op !== 'LE') continue;
-    const [a, b] = condition.src;
-    if (a.dtype !== 'int32' || a.lanes !== 1) continue;
-    // It holds where this is below zero.
-    const d = condition.op === 'LT' ? e.sub(a, b) : e.sub(e.sub(a, b), 1);
-    const { terms, coefs } = linearOf(d);
+    const d = belowZero(condition, e, tools);
+    if (d === null) continue;
+    const { terms, coefs } = tools.linearOf(d);
     const step = coefs[terms.indexOf(r)];
     if (step !== 1 && step !== -1) continue;
     const at = full.node(step === 1 ? e.sub(r, d) : e.add(e.add(d, r), 1));
@@ -117,9 +152,7 @@ function cutAt(
     const rewriter = new Rewriter(e, replaced);
     for (const { condition, at, before } of changes) {
       const edge = edges.indexOf(at);
-      // Where bounds do not say when it changes, it stays.
-      const isAfter = edge >= 0 ? edge < i : lowOf(e.sub(at, end)) >= 0 ? false : highOf(at) <= 0 ? true : null;
-      if (isAfter !== null) rewriter.set(condition, e.bool(before !== isAfter));
+      if (edge >= 0) rewriter.set(condition, e.bool(before !== edge < i));
     }
     if (inner.length > 0) spread(nest, r, rewriter, e, tools);
     return nest.map((s) => rewriter.store(s));
