@@ -93,13 +93,7 @@ function mayCut(nest: readonly LoopStore[], r: Range, { linearOf, sizeLimit }: L
 }
 
 /** The conditions that change once along a loop, where no other loop decides. */
-function changesAlong(
-  nest: readonly LoopStore[],
-  r: Range,
-  e: Exprs,
-  tools: LoopTools,
-  full: Rewriter,
-): Change[] {
+function changesAlong(nest: readonly LoopStore[], r: Range, e: Exprs, tools: LoopTools, full: Rewriter): Change[] {
   const found: Change[] = [];
   for (const condition of nodesIn(nest.map(({ store }) => store))) {
     const d = belowZero(condition, e, tools);
