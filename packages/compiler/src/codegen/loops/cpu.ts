@@ -7,7 +7,16 @@
 import type { LoopKernel } from '../../ir/ir.ts';
 import { isPosition, nodesOf } from '../../ir/node.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import { endsAlone, isMultiple, isSized, type Range, type RangeList, sizeOf, typicalOf } from '../../ir/free-ranges.ts';
+import {
+  endsAlone,
+  isMultiple,
+  isSized,
+  productOf,
+  type Range,
+  type RangeList,
+  sizeOf,
+  typicalOf,
+} from '../../ir/free-ranges.ts';
 import {
   groupWork,
   leastColumnElements,
@@ -64,13 +73,12 @@ function columnsAlong(
 
 /** True if all that a nest does is to reduce rows of large matrices; then it is worth loading what asks further (columns.ts). */
 function mayHaveColumns({ binders }: NestWork, range: Range): boolean {
-  const { extent } = range.arg;
   return (
-    extent >= leastColumns &&
+    range.arg.extent >= leastColumns &&
     binders.length > 0 &&
     binders.every(
       ({ node, own, free }) =>
-        node.op === 'REDUCE' && free.includes(range) && sizeOf(own) * extent >= leastColumnElements,
+        node.op === 'REDUCE' && free.includes(range) && productOf([...own, range], typicalOf) >= leastColumnElements,
     )
   );
 }
