@@ -290,10 +290,10 @@ export function countOf(r: Range): Count {
 
 /**
  * Iterations by which is reckoned what pays: of a loop that ends at a size as much above the least as below the most, as parts of these. A plan
- * for several sizes is made for one in between.
+ * for several sizes is made for one in between. Chunks of such a loop are whole but for the last one.
  */
 export function typicalOf(r: Range): number {
-  if (r.src.length === 0) return r.arg.extent;
+  if (r.src.length === 0 || sizeLimit(r) === null) return r.arg.extent;
   const { most, least } = countOf(r);
   return least === 0 ? r.arg.extent : Math.round(Math.sqrt(least * most));
 }

@@ -8,6 +8,7 @@ import type { LoopKernel } from '../../ir/ir.ts';
 import { isPosition, nodesOf } from '../../ir/node.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import {
+  countOf,
   endsAlone,
   isMultiple,
   isSized,
@@ -225,7 +226,7 @@ function cutIntoGroups(
   let rest = work.total(typicalOf);
   let done = rest <= groupWork;
   for (const r of order) {
-    const n = r.arg.extent;
+    const n = countOf(r).most;
     const shared = work.stores.every((s) => s.ranges.includes(r));
     const cheap = work.binders.every((b) => b.free.includes(r) || b.work <= repeatable || isInner(b, work));
     if (done || !shared || !cheap || n === 0 || !endsAlone(r) || r.arg.kind === 'unroll') {
