@@ -162,7 +162,7 @@ function isReduced(work: NestWork, r: Range): boolean {
 
 function weigh(work: NestWork, along: ReadonlySet<Range>, width: Width): VectorChoice {
   const own = width.lanes > 1 ? chooseOwn(work, along, width) : new Set<Range>();
-  return { along, own, cost: work.cost(width.steps, (free) => activeRange(free, along, own)) };
+  return { along, own, cost: work.cost(width.steps, width.lanes, (free) => activeRange(free, along, own)) };
 }
 
 function activeRange(free: RangeList, along: ReadonlySet<Range>, own: ReadonlySet<Range>): Range | null {
@@ -184,11 +184,11 @@ function chooseOwn(work: NestWork, along: ReadonlySet<Range>, { lanes, steps }: 
     if (own.some((r) => decided.has(r))) continue;
     for (const r of own) decided.add(r);
     let best: Range | null = null;
-    let least = work.cost(steps, (f) => activeRange(f, along, chosen));
+    let least = work.cost(steps, lanes, (f) => activeRange(f, along, chosen));
     const ordered = node.op === 'STAGE' || isPosition(node);
     for (const r of ordered ? own.slice(-1) : own) {
       if (r.arg.kind === 'unroll' || typicalOf(r) < lanes) continue;
-      const cost = work.cost(steps, (f) => activeRange(f, along, new Set([...chosen, r])));
+      const cost = work.cost(steps, lanes, (f) => activeRange(f, along, new Set([...chosen, r])));
       if (cost < least) [best, least] = [r, cost];
     }
     if (best !== null) chosen.add(best);

@@ -14,8 +14,11 @@ import { factorOf, isUnit, type LoopTools, nodesIn } from './sized.ts';
 const side = 4;
 /** Fewest rows: those of the widest vectors. */
 const fewest = 16;
-/** Longest typical rows of a class. */
+/** Longest typical rows of a class, and where functions are computed for their elements: what a row leaves of a vector takes as long as a vector. */
 const longest = 16;
+const longestDear = 64;
+/** Functions that take many operations. */
+const dear = /^(EXP|LOG|TANH|ERF|POW|SIN|COS|TAN|ASIN|ACOS|ATAN)/;
 
 type Reduce = KNodeOf<'REDUCE'>;
 
@@ -23,7 +26,9 @@ type Reduce = KNodeOf<'REDUCE'>;
 export function reduceInSquares(kernel: LoopKernel, e: Exprs, tools: LoopTools): LoopKernel {
   const row = resultsAlong(kernel, tools);
   if (row === null) return kernel;
-  const found = reductionsIn(kernel).filter((n) => isShort(n, row, tools));
+  const all = reductionsIn(kernel);
+  const most = [...nodesIn(all.map(({ src }) => src[0]))].some(({ op }) => dear.test(op)) ? longestDear : longest;
+  const found = all.filter((n) => isShort(n, row, most, tools));
   if (found.length === 0) return kernel;
   const { Rewriter, idOf, step } = tools;
   const rewriter = new Rewriter(e, new Map());
@@ -65,9 +70,14 @@ function reductionsIn({ stores }: LoopKernel): Reduce[] {
 }
 
 /** True for a reduction of numbers of four bytes along one short row for each element of `row`, which lies in memory in order. */
-function isShort({ src, arg, dtype }: Reduce, row: Range, { sizeLimit, typicalOf, linearOf }: LoopTools): boolean {
+function isShort(
+  { src, arg, dtype }: Reduce,
+  row: Range,
+  most: number,
+  { sizeLimit, typicalOf, linearOf }: LoopTools,
+): boolean {
   const [value, r, ...others] = src as readonly [KNode, Range, ...Range[]];
-  if (others.length > 0 || sizeLimit(r) === null || typicalOf(r) > longest || r.arg.kind !== 'reduce') return false;
+  if (others.length > 0 || sizeLimit(r) === null || typicalOf(r) > most || r.arg.kind !== 'reduce') return false;
   if (!['sum', 'prod', 'max', 'min'].includes(arg.op) || !['float32', 'int32', 'uint32'].includes(dtype)) return false;
   let isSquare = false;
   for (const n of nodesIn([value])) {

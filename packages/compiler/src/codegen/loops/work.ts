@@ -58,9 +58,9 @@ function weightOf(n: KNode): number {
  * Cost of a reduction's scalar steps, and of combining the lanes of vectors, in scalar operations. An
  * extremum of floats handles NaN and the sign of zero at each scalar step, but only once for vectors.
  */
-function stepsOf(n: KNodeOf<'REDUCE'>): { readonly single: number; readonly together: number } {
+function stepsOf(n: KNodeOf<'REDUCE'>, lanes = 4): { readonly single: number; readonly together: number } {
   const { op } = n.arg;
-  if (isArg(op)) return { single: 6, together: 40 };
+  if (isArg(op)) return { single: 6, together: 10 * lanes };
   if (op === 'sum' || op === 'prod' || !isFloat(n.dtype)) return { single: 1, together: 4 };
   return { single: 6, together: 24 };
 }
@@ -202,8 +202,11 @@ export class NestWork {
     return count;
   }
 
-  /** Cost if each value is a vector along `choose` of its ranges (null: scalar), with `steps` along a number of elements. Sizes count as typical ones. */
-  cost(steps: Steps, choose: (free: RangeList) => Range | null): number {
+  /**
+   * Cost if each value is a vector of `lanes` along `choose` of its ranges (null: scalar), with `steps` along a number of elements. Sizes count as
+   * typical ones.
+   */
+  cost(steps: Steps, lanes: number, choose: (free: RangeList) => Range | null): number {
     let sum = 0;
     this.#typical ??= this.#items.map((x) => x.weight * productOf(x.free, typicalOf));
     // All choices of loops are weighed by it, in the first plan too: no iterators.
@@ -217,7 +220,9 @@ export class NestWork {
       const { node, own, free } = this.binders[i]!;
       if (node.op !== 'REDUCE') continue;
       const v = choose(this.free.of(node.src[0]));
-      if (v !== null && own.includes(v)) sum += stepsOf(node).together * productOf(free, typicalOf);
+      if (v === null || !own.includes(v)) continue;
+      // Positions are brought together lane by lane. Along loops of fixed length that counts as for four lanes.
+      sum += stepsOf(node, v.src.length > 0 ? lanes : 4).together * productOf(free, typicalOf);
     }
     return sum;
   }
