@@ -293,7 +293,7 @@ export function countOf(r: Range): Count {
  * for several sizes is made for one in between. Chunks of such a loop are whole but for the last one.
  */
 export function typicalOf(r: Range): number {
-  if (r.src.length === 0 || sizeLimit(r) === null) return r.arg.extent;
+  if (!isSized(r)) return r.arg.extent;
   const { most, least } = countOf(r);
   return least === 0 ? r.arg.extent : Math.round(Math.sqrt(least * most));
 }

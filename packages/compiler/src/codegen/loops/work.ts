@@ -220,9 +220,9 @@ export class NestWork {
       const { node, own, free } = this.binders[i]!;
       if (node.op !== 'REDUCE') continue;
       const v = choose(this.free.of(node.src[0]));
-      if (v === null || !own.includes(v)) continue;
       // Positions are brought together lane by lane. Along loops of fixed length that counts as for four lanes.
-      sum += stepsOf(node, v.src.length > 0 ? lanes : 4).together * productOf(free, typicalOf);
+      if (v !== null && own.includes(v))
+        sum += stepsOf(node, v.src.length > 0 ? lanes : 4).together * productOf(free, typicalOf);
     }
     return sum;
   }
