@@ -36,7 +36,7 @@ import { cutSegments, cutStretches, narrowRows, splitRanges } from './cuts.ts';
 import { besideRows, cutRows, cutStreams, interleaveRows, canInterleaveRows, streamed } from './streams.ts';
 import { tiledTransposes } from './tile.ts';
 import { as, LoopNest, reorder, shaped, split } from './transforms.ts';
-import { type Steps, type Binder, type NestWork, workOf } from './work.ts';
+import { type Steps, type Binder, type NestWork, type Width, workOf } from './work.ts';
 
 /** One nest with its loops chosen. */
 function shapeNest(given: LoopNest, caps: CodegenCaps): LoopNest {
@@ -99,12 +99,6 @@ interface VectorChoice {
   readonly cost: number;
 }
 
-/** The vector width, and the steps along a number of elements. */
-interface Width {
-  readonly lanes: number;
-  readonly steps: Steps;
-}
-
 /** The vectors of a nest; on a processor with several widths, those of the cheapest one. */
 function chooseWidth(nest: LoopNest, work: NestWork, caps: CodegenCaps): VectorChoice & { readonly lanes: number } {
   const { fittingBytes, ...others } = caps;
@@ -162,7 +156,7 @@ function isReduced(work: NestWork, r: Range): boolean {
 
 function weigh(work: NestWork, along: ReadonlySet<Range>, width: Width): VectorChoice {
   const own = width.lanes > 1 ? chooseOwn(work, along, width) : new Set<Range>();
-  return { along, own, cost: work.cost(width.steps, width.lanes, (free) => activeRange(free, along, own)) };
+  return { along, own, cost: work.cost(width, (free) => activeRange(free, along, own)) };
 }
 
 function activeRange(free: RangeList, along: ReadonlySet<Range>, own: ReadonlySet<Range>): Range | null {
@@ -176,7 +170,7 @@ function activeRange(free: RangeList, along: ReadonlySet<Range>, own: ReadonlySe
 }
 
 /** For each list of ranges of reductions that depend on no range of `along`: the best one to vectorise, if any. */
-function chooseOwn(work: NestWork, along: ReadonlySet<Range>, { lanes, steps }: Width): Set<Range> {
+function chooseOwn(work: NestWork, along: ReadonlySet<Range>, width: Width): Set<Range> {
   const chosen = new Set<Range>();
   const decided = new Set<Range>();
   for (const { own, free, node } of work.binders) {
@@ -184,11 +178,11 @@ function chooseOwn(work: NestWork, along: ReadonlySet<Range>, { lanes, steps }: 
     if (own.some((r) => decided.has(r))) continue;
     for (const r of own) decided.add(r);
     let best: Range | null = null;
-    let least = work.cost(steps, lanes, (f) => activeRange(f, along, chosen));
+    let least = work.cost(width, (f) => activeRange(f, along, chosen));
     const ordered = node.op === 'STAGE' || isPosition(node);
     for (const r of ordered ? own.slice(-1) : own) {
-      if (r.arg.kind === 'unroll' || typicalOf(r) < lanes) continue;
-      const cost = work.cost(steps, lanes, (f) => activeRange(f, along, new Set([...chosen, r])));
+      if (r.arg.kind === 'unroll' || typicalOf(r) < width.lanes) continue;
+      const cost = work.cost(width, (f) => activeRange(f, along, new Set([...chosen, r])));
       if (cost < least) [best, least] = [r, cost];
     }
     if (best !== null) chosen.add(best);

@@ -36,6 +36,12 @@ interface Item {
 /** Steps along a number of elements; if they are reduced, a last vector cannot be moved back. */
 export type Steps = (elements: number, reduced: boolean) => number;
 
+/** The vector width, and the steps along a number of elements. */
+export interface Width {
+  readonly lanes: number;
+  readonly steps: Steps;
+}
+
 /** A REDUCE or STAGE. */
 export interface Binder {
   readonly node: KNode;
@@ -202,11 +208,8 @@ export class NestWork {
     return count;
   }
 
-  /**
-   * Cost if each value is a vector of `lanes` along `choose` of its ranges (null: scalar), with `steps` along a number of elements. Sizes count as
-   * typical ones.
-   */
-  cost(steps: Steps, lanes: number, choose: (free: RangeList) => Range | null): number {
+  /** Cost if each value is a vector along `choose` of its ranges (null: scalar). Sizes count as typical ones. */
+  cost({ lanes, steps }: Width, choose: (free: RangeList) => Range | null): number {
     let sum = 0;
     this.#typical ??= this.#items.map((x) => x.weight * productOf(x.free, typicalOf));
     // All choices of loops are weighed by it, in the first plan too: no iterators.
