@@ -187,12 +187,12 @@ describe('squares of rows that end at a size', () => {
     }
   }
 
-  /** Each of 67 rows reduced; `gate`: only elements before a place in the row count. */
-  function reducedRows(op: ReduceOp, low: number, n: number, gate = false): LoopKernel {
+  /** Each of 67 rows reduced; `gate`: only elements before a place in the row count; `dear`: a function is computed for each. */
+  function reducedRows(op: ReduceOp, low: number, n: number, gate = false, dear = false): LoopKernel {
     const given = nest(low, n, ({ e, rows, input, output }) => {
       const [i, r] = [e.range(67), rows('reduce')];
       const x = input(1, [e.add(e.mul(i, e.scalar(0, 'int32', low, n)), r)], [67 * n]);
-      const value = gate ? e.where(e.lt(r, e.i32(5)), x, e.mul(x, 2)) : x;
+      const value = gate ? e.where(e.lt(r, e.i32(5)), x, e.mul(x, 2)) : dear ? e.unary('TANH', x) : x;
       const found = e.reduce(op, value, [r]);
       const result = found.dtype === 'float32' ? found : e.cast(found, 'float32');
       return [{ store: output(0, [i], [67], result) as LoopStore['store'], ranges: [i] }];
@@ -205,6 +205,38 @@ describe('squares of rows that end at a size', () => {
     checkSquares(reducedRows(op, 8, 31), [8, 9, 10, 11, 12, 16, 27, 31], /squares/);
     checkSquares(reducedRows(op, 2, 7), [2, 3, 4, 5, 6, 7], /squares/);
     checkSquares(reducedRows(op, 8, 31, true), [8, 11, 31], /squares/);
+  });
+
+  test('longer ones where a function is computed for each element', () => {
+    checkSquares(reducedRows('sum', 32, 127, false, true), [32, 33, 45, 127], /squares/);
+  });
+
+  test('the place of the best: wide vectors go across rows, as their lanes are brought together one by one', () => {
+    const k = reducedRows('argmax', 32, 63);
+    check(k, [32, 33, 63]);
+    const wide = linearize(optimize(k, wideCaps), wideCaps);
+    expect(wide.body.some((n) => n.op === 'VEC' && n.src.length > 1 && n.src.every(({ op }) => op === 'LOAD'))).toBe(
+      true,
+    );
+    for (const n of [32, 45, 63])
+      checkSize(
+        evaluateSized(
+          k,
+          n,
+          k.params.map((p) => fill(p.arg.length, p.arg.slot)),
+        ),
+        wide,
+        () => 0,
+      );
+  });
+
+  test('a chunk of a loop that ends at a size counts as whole', () => {
+    const e = new Exprs();
+    const size = e.scalar(0, 'int32', 512, 1023);
+    const limit = e.min(e.sub(size, e.mul(e.range(16), 64)), 64);
+    assumeBounds(limit, 1, 64);
+    expect(typicalOf(e.range(64, 'vector', limit))).toBe(64);
+    expect(typicalOf(e.range(1031, 'loop', size))).toBe(724);
   });
 
   test.each(['sum', 'max'] as const)('%s along them, where a class has short and long ones: a nest for each', (op) => {
