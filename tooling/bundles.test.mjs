@@ -13,29 +13,29 @@ import { isWhole } from '../packages/compiler/src/fixtures/everyday.ts';
 
 /**
  * Most bytes of gzip that a page may load: at once, and with everything it may load later. The aim for a page with one engine is 90 kB at once: `cnn-late`
- * and `detected` carry less, as `cnn-planned` and `cnn-webgpu-planned`, which have an engine and its plans. `cnn`, which has it with its compiler, carries more, and shall not carry more than 123.7 kB; bench/results/2026-11-30-pages.md
+ * and `detected` carry less, as `cnn-planned` and `cnn-webgpu-planned`, which have an engine and its plans. `cnn`, which has it with its compiler, carries more, and shall not carry more than 124.7 kB; bench/results/2026-11-30-pages.md
  * says why. These are a little above what is there, so that growth is noticed. rollup and esbuild are minified by esbuild, which leaves 4 % more than the minifier of rolldown.
  */
 const budget = {
   add: { rolldown: [33_150, 53_200], vite: [33_850, 53_950], esbuild: [36_150, 57_400] },
-  'cnn-cpu': { rolldown: [123_350, 159_550], esbuild: [135_900, 174_200] },
+  'cnn-cpu': { rolldown: [124_320, 160_520], esbuild: [136_920, 175_170] },
   cnn: {
-    rolldown: [123_650, 194_200],
-    vite: [124_800, 195_450],
-    rollup: [130_800, 204_950],
-    esbuild: [137_300, 210_750],
+    rolldown: [124_620, 195_170],
+    vite: [125_770, 196_420],
+    rollup: [131_770, 205_920],
+    esbuild: [138_270, 211_720],
   },
-  'cnn-late': { rolldown: [51_650, 197_250], esbuild: [56_950, 213_500] },
-  'cnn-webgpu-planned': { rolldown: [57_250, 203_800], vite: [57_900, 204_700], esbuild: [62_900, 221_100] },
-  'cnn-planned': { rolldown: [64_500, 164_900], vite: [65_300, 165_900], esbuild: [70_250, 180_400] },
-  detected: { rolldown: [63_900, 232_300] },
+  'cnn-late': { rolldown: [51_650, 198_220], esbuild: [56_950, 214_470] },
+  'cnn-webgpu-planned': { rolldown: [57_250, 204_770], vite: [57_900, 205_670], esbuild: [62_900, 222_070] },
+  'cnn-planned': { rolldown: [64_500, 165_870], vite: [65_300, 166_870], esbuild: [70_250, 181_370] },
+  detected: { rolldown: [63_900, 233_270] },
 };
 
 /** The same for visitors of pages that load one engine: with WebGPU, and without. */
 const engines = {
   'cnn-late': {
-    rolldown: { 'packages/backend-webgpu/src/engine.ts': 125_220, 'packages/backend-cpu/src/engine.ts': 126_550 },
-    esbuild: { 'packages/backend-webgpu/src/engine.ts': 141_830, 'packages/backend-cpu/src/engine.ts': 144_360 },
+    rolldown: { 'packages/backend-webgpu/src/engine.ts': 126_190, 'packages/backend-cpu/src/engine.ts': 127_520 },
+    esbuild: { 'packages/backend-webgpu/src/engine.ts': 142_800, 'packages/backend-cpu/src/engine.ts': 145_330 },
   },
   'cnn-webgpu-planned': {
     rolldown: { 'packages/backend-webgpu/src/planned-engine.ts': 70_290 },

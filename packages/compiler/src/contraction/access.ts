@@ -6,7 +6,15 @@
  * a factor stored over its domain is as large as a padded tensor, not as the product of its ranges (no im2col matrix).
  */
 import type { Exprs } from '../ir/expr.ts';
-import { coefficient, type FreeRanges, indexForms, type Range } from '../ir/free-ranges.ts';
+import {
+  type FreeRanges,
+  indexForms,
+  coefficient,
+  type Range,
+  type SizedStride,
+  sizedStrideOf,
+  typicalStride,
+} from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf } from '../ir/ir.ts';
 import { type Linear, lowOf, nodesOf } from '../ir/node.ts';
 import { linearOf } from '../ir/simplify/integers.ts';
@@ -25,7 +33,10 @@ export function leastOf(r: Range): number {
 
 /** How ranges walk memory. */
 export interface Walk {
+  /** A stride that depends on sizes is 2 at least here, as it is in between. */
   readonly strides: ReadonlyMap<Range, number>;
+  /** Strides that depend on sizes, as they are. */
+  readonly sized?: ReadonlyMap<Range, SizedStride> | undefined;
   /** Ranges that walk an axis by phases (phases.ts). */
   readonly folds?: ReadonlyMap<Range, Fold> | undefined;
 }
@@ -37,8 +48,15 @@ export interface Fold {
 }
 
 /** How far a range gets, at an iteration of it. */
-export function walked(e: Exprs, { strides, folds }: Walk, r: Range, at: KNode): KNode {
+export function walked(e: Exprs, { strides, sized, folds }: Walk, r: Range, at: KNode): KNode {
+  const stride = sized?.get(r);
+  if (stride !== undefined) return e.mul(at, strideNode(e, stride));
   return foldedAt(e, at, strides.get(r) ?? 0, folds?.get(r));
+}
+
+/** A stride that depends on sizes. */
+export function strideNode(e: Exprs, { number, sizes }: SizedStride): KNode {
+  return sizes.reduce((product, size) => e.mul(product, size), e.i32(number));
 }
 
 /** The same for a stride and what follows after some of them. */
@@ -59,6 +77,34 @@ export function linearAccess(value: KNode): LinearAccess | null {
   const [memory, index] = value.src;
   if (memory.op !== 'PARAM' || memory.arg.access !== 'read') return null;
   return linearPosition(memory, index);
+}
+
+/** The same with strides that are numbers times sizes, as tensors have whose axes end at sizes. */
+function sizedAccess(value: KNode, free: FreeRanges): LinearAccess | null {
+  const plain = linearAccess(value);
+  if (plain !== null || value.op !== 'LOAD' || value.src.length !== 2) return plain;
+  const [memory, index] = value.src;
+  if (memory.op !== 'PARAM' || memory.arg.access !== 'read') return null;
+  if (!isSumOfStrides(index, free)) return null;
+  const strides = new Map<Range, number>();
+  const sized = new Map<Range, SizedStride>();
+  for (const r of free.of(index)) {
+    const stride = sizedStrideOf(free, index, r);
+    if (stride === null) return null;
+    const { number, sizes } = stride;
+    strides.set(r, sizes.length === 0 ? number : Math.sign(number) * Math.max(2, Math.abs(typicalStride(stride))));
+    if (sizes.length > 0) sized.set(r, stride);
+  }
+  return { memory, offset: linearOf(index).offset, strides, sized };
+}
+
+/** True if an index has ranges times numbers and sizes as its terms, and perhaps a number. */
+function isSumOfStrides(index: KNode, free: FreeRanges): boolean {
+  return linearOf(index).terms.every((term) => {
+    if (term.op !== 'MUL') return term.op === 'RANGE';
+    const inner = term.src.find((x) => free.of(x).length > 0);
+    return inner !== undefined && linearOf(inner).offset === 0 && isSumOfStrides(inner, free);
+  });
 }
 
 /** The same for any index. */
@@ -98,8 +144,14 @@ function domainOf(value: KNode, free: FreeRanges): Axis[] {
   const axes = groups.flatMap((g) => axisOf(g, forms));
   const main = mainLoad(value, free);
   if (main === null) return axes;
-  const form = linearOf(main.src[1]!);
-  const strideOf = (a: Axis): number => Math.max(...a.members.map((m) => Math.abs(coefficient(form, m.range))));
+  const index = main.src[1]!;
+  const form = linearOf(index);
+  const reachOf = (r: Range): number => {
+    const own = Math.abs(coefficient(form, r));
+    const stride = own === 0 ? sizedStrideOf(free, index, r) : null;
+    return stride === null || stride.sizes.length === 0 ? own : Math.abs(typicalStride(stride));
+  };
+  const strideOf = (a: Axis): number => Math.max(...a.members.map((m) => reachOf(m.range)));
   return axes
     .map((axis, i) => ({ axis, i, stride: strideOf(axis) }))
     .sort((x, y) => y.stride - x.stride || x.i - y.i)
@@ -200,7 +252,7 @@ export class Operand {
   constructor(value: KNode, k: readonly Range[], free: FreeRanges) {
     this.value = value;
     this.k = k;
-    this.access = linearAccess(value);
+    this.access = sizedAccess(value, free);
     this.axes = domainOf(value, free);
     this.size = this.axes.reduce((n, a) => n * a.extent, 1);
     this.elementBytes = dtypeInfo[value.dtype as DType].bytes;

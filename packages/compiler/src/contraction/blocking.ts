@@ -14,7 +14,16 @@ import {
   stripBytes,
   tileGroupWork,
 } from '../codegen/costs/cpu.ts';
-import { type Segment, type TileShape, columnSegments, rowSegment, whole, widenedRows, widens } from './tiles.ts';
+import {
+  type Segment,
+  type TileShape,
+  columnSegments,
+  rowSegment,
+  sizedColumns,
+  whole,
+  widenedRows,
+  widens,
+} from './tiles.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import type { KNode } from '../ir/ir.ts';
@@ -106,7 +115,8 @@ export function planGroups(
 /**
  * The groups for blocks of columns that are computed together. Each takes some rows of all blocks, so that no two groups write to
  * one row, whose elements share cache lines (false sharing). Null where the blocks cut rows differently, or where cutting columns is
- * better. `depth`: products in a sum; `bytes`: of a column.
+ * better, unless they end at a size (`sized`): then the last tile is moved back over others, which its group computes as well. `depth`: products in a sum; `bytes`: of
+ * a column.
  */
 export function planTogether(
   around: LoopsAround,
@@ -114,11 +124,13 @@ export function planTogether(
   depth: number,
   bytes: number,
   leastRows?: number,
+  sized = false,
 ): GroupPlan | null {
   const [{ rows }] = blocks as [Block];
   const width = blocks.reduce((n, { columns }) => n + columns.count * columns.width, 0);
   const columnBytes = width * bytes;
-  if (blocks.length < 2 || blocks.some((b) => b.rows !== rows) || columnBytes > around.cacheBytes) return null;
+  const whole = blocks.length < 2 || blocks.some((b) => b.rows !== rows) || columnBytes > around.cacheBytes;
+  if (whole && !sized) return null;
   return planGroups(around, {
     rows: rows.count,
     columns: 1,
@@ -217,6 +229,24 @@ export interface CoverFacts {
 const lastVectors = [0, 6, 4];
 /** Such tiles pay between these numbers of rows: with fewer, the last rows are most of the work; with more, hardly any. */
 const [fewRows, manyRows] = [32, 192];
+
+/**
+ * Covers `height` x columns that end at a size, `extent` at most; the last vectors are `narrow`. The last rows get no tiles of another shape. `end`: where
+ * rows end, if that is known only at dispatch.
+ */
+export function coverSized(
+  e: Exprs,
+  height: number,
+  [extent, columnEnd, narrow]: readonly [extent: number, end: KNode, narrow: number],
+  shape: TileShape,
+  { sums, lanes: all }: CoverFacts,
+  end?: KNode,
+): Cover {
+  const common = { sumLanes: sums ? all : 1, rows: rowSegment(height, shape.rows, end) };
+  const segments = sizedColumns(e, extent, shape, columnEnd, narrow);
+  const whole = segments.map((columns) => ({ ...common, columns, lanes: Math.min(shape.lanes, columns.width) }));
+  return { whole, beside: [], last: [] };
+}
 
 /** Covers `height` x `width` results. `end`: where rows end, if that is known only at dispatch; then the last rows get no tiles of another shape. */
 export function cover(height: number, width: number, shape: TileShape, facts: CoverFacts, end?: KNode): Cover {

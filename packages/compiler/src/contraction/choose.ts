@@ -13,6 +13,7 @@ import {
   dotLane,
   dotMemory,
   dotOther,
+  type Ends,
   farColumns,
   farMostRows,
   farOrder,
@@ -36,6 +37,7 @@ import {
   productCosts,
   sharedSlowdown,
   shortSum,
+  sizedColumns,
 } from '../codegen/costs/cpu.ts';
 import type { CodegenCaps } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
@@ -122,7 +124,7 @@ export interface MoreChoices {
   readonly tiles: MoreTiles;
   readonly orders: Orders;
   readonly cuts: Cuts;
-  /** The tile where the sum runs over vectors along `extent` iterations, and its steps, relative to a loop that vectors fill. `most`: rows at most. */
+  /** The tile where the sum runs over vectors along `extent` iterations, and its steps, relative to a loop that vectors fill. `most`: rows at most; `ends`: of columns that end at a size. */
   along(
     extent: number,
     lanes: number,
@@ -131,9 +133,10 @@ export interface MoreChoices {
     rowWay: Way,
     columnWay: Way,
     most: number,
+    ends: Ends | undefined,
   ): readonly [shape: TileShape, steps: number];
-  /** Time of the products of a choice with `height` rows, relative to their multiply-adds alone with the widest vectors. */
-  slower(choice: Choice, height: number): number;
+  /** Time of the products of a choice with `height` rows and `width` columns, relative to their multiply-adds alone with the widest vectors. */
+  slower(choice: Choice, height: number, width: number): number;
   /** Nanoseconds of the epilogue's memory accesses per result. */
   epilogue(column: Range): number;
   /** True if it pays to store sums in memory first and transpose them on the way out, because results are not contiguous along the columns. */
@@ -166,7 +169,8 @@ export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, 
     const fills = ({ arg: { extent } }: Range): boolean => costs.formula?.fills(extent, lanes) ?? extent >= 6 * lanes;
     for (const roles of all) {
       const { columns, column, rows, row } = roles;
-      const width = column.arg.extent;
+      const width = typicalOf(column);
+      const ends: Ends | undefined = isFixed(column) ? undefined : [leastOf(column), column.arg.extent];
       const height = row?.arg.extent ?? 1;
       const least = row === null ? 1 : leastOf(row);
       const weigh: Weigh = (shape, along, rowWay, columnWay, slower, rest) => {
@@ -179,7 +183,7 @@ export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, 
           if (best === null || choice.cost < best.cost) best = choice;
         }
       };
-      more?.tiles(c, roles, least, lanes, costs, weigh);
+      if (isFixed(column)) more?.tiles(c, roles, least, lanes, costs, weigh);
       if (c.batch.includes(column)) {
         if (width < lanes || lanes === 1) continue;
         const shape = sharedShape(height, width, lanes, costs.registers, least);
@@ -194,8 +198,8 @@ export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, 
         const rest = resultsOf(c) * (dotMemory + lanes * dotLane + c.indices.length);
         for (const rowWay of consecutiveWays(rows, row, k, more?.orders)) {
           for (const columnWay of consecutiveWays(columns, column, k, more?.orders)) {
-            const [shape, steps] = more?.along(k.arg.extent, lanes, least, width, rowWay, columnWay, height) ?? [
-              dotShape(least, width, costs, height),
+            const [shape, steps] = more?.along(k.arg.extent, lanes, least, width, rowWay, columnWay, height, ends) ?? [
+              dotShape(least, width, costs, height, ends),
               1,
             ];
             const slower = Math.max(dotCost(columnWay, k, lanes), dotCost(rowWay, k, lanes));
@@ -203,10 +207,10 @@ export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, 
           }
         }
       }
-      if (width < lanes) continue;
-      const shape = tileShape(least, width, lanes, costs, height);
+      if (width < lanes || leastOf(column) < narrowLanes(column, lanes, elementBytes, caps)) continue;
+      const shape = tileShape(least, width, lanes, costs, height, ends);
       const rest = resultsOf(c) * (more?.epilogue(column) ?? accessCost(c, column));
-      const local = fits && roles.isOnly ? ownCopies(c, rows, columns, column, height, costs) : null;
+      const local = fits && roles.isOnly && isFixed(column) ? ownCopies(c, rows, columns, column, height, costs) : null;
       for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local, more?.orders)) {
         for (const rowWay of rowWays(rows, row, shape.rows, more?.orders))
           weigh(shape, null, rowWay, columnWay, 1, rest);
@@ -216,15 +220,27 @@ export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, 
   return best;
 }
 
-/** The roles that the ranges can take, and whether there is one range for rows. Vectors run only along loops of fixed length. */
+/** Fewest rows of tiles whose columns end at a size: a group has all of these, so only rows make several groups. */
+const leastRowsBeside = 4;
+
+/** Lanes of the last vectors of columns that end at a size: as many as there are for certain, if vectors of that width exist. */
+export function narrowLanes(column: Range, lanes: number, elementBytes: number, { fittingBytes }: CodegenCaps): number {
+  if (isFixed(column) || fittingBytes === undefined) return lanes;
+  let narrow = lanes;
+  while (narrow > leastOf(column) && narrow * elementBytes > leastVector) narrow /= 2;
+  return narrow;
+}
+
+/** The roles that the ranges can take, and whether there is one range for rows. */
 function rolesOf(c: Contraction): readonly (Roles & { readonly isOnly: boolean })[] {
   const operands = c.factors.map((f) => new Operand(f.value, c.k, c.free)) as [Operand, Operand];
   return operands.flatMap((columns, side) => {
     const { own } = c.factors[1 - side]!;
-    return [...c.factors[side]!.own, ...c.batch].filter(isFixed).flatMap((column) =>
-      (own.length === 0 ? [null] : own).map((row) => {
+    return [...c.factors[side]!.own, ...c.batch.filter(isFixed)].flatMap((column) =>
+      (own.length === 0 ? [null] : own).flatMap((row) => {
+        if (!isFixed(column) && (row === null || leastOf(row) < leastRowsBeside)) return [];
         const outer = orderOf(c).filter((r) => r !== column && r !== row);
-        return { columns, column, rows: operands[1 - side]!, row, outer, isOnly: own.length === 1 };
+        return [{ columns, column, rows: operands[1 - side]!, row, outer, isOnly: own.length === 1 }];
       }),
     );
   });
@@ -330,11 +346,20 @@ function computeCost(
   const { shape, row, column } = choice;
   const all = productOf(c.k, extent) * productOf(orderOf(c), extent);
   const height = row === null ? 1 : extent(row);
-  if (more !== undefined) return ((2 * all) / flopsPerNs) * more.slower(choice, height);
+  const products = ((2 * all) / flopsPerNs) * (isFixed(column) ? 1 : sizedColumns);
+  if (more !== undefined) return products * more.slower(choice, height, extent(column));
   const padded = (extent: number, width: number): number => (Math.ceil(extent / width) * width) / extent;
-  const waste = padded(height, shape.rows) * padded(column.arg.extent, shape.lanes * Math.min(2, shape.vectors));
+  const waste = padded(height, shape.rows) * paddedColumns(shape, column, extent(column));
   const narrow = shape.vectors === 1 && shape.rows > 1 && !c.batch.includes(column) ? oneVector : 1;
-  return ((2 * all) / flopsPerNs) * waste * narrow * heightCost[Math.min(4, shape.rows)]!;
+  return products * waste * narrow * heightCost[Math.min(4, shape.rows)]!;
+}
+
+/** Columns that tiles compute, as a part of `width`; vectors for themselves at the end of a size count for more. */
+function paddedColumns({ vectors, lanes }: TileShape, column: Range, width: number): number {
+  const wide = lanes * Math.min(2, vectors);
+  if (isFixed(column)) return (Math.ceil(width / wide) * wide) / width;
+  const all = Math.ceil(width / lanes);
+  return ((all + (oneVector - 1) * (all % vectors)) * lanes) / width;
 }
 
 /** Nanoseconds of the epilogue's memory accesses per result: vectors only along a range of unit stride. */

@@ -7,10 +7,10 @@
 import { shortLoop, longestTable } from '../codegen/costs/cpu.ts';
 import { inChunks } from '../codegen/loops/transforms.ts';
 import type { Exprs } from '../ir/expr.ts';
-import type { Range } from '../ir/free-ranges.ts';
+import type { Range, SizedStride } from '../ir/free-ranges.ts';
 import type { KNode } from '../ir/ir.ts';
 import { assumeBounds } from '../ir/node.ts';
-import { type Fold, foldedAt, type Walk } from './access.ts';
+import { type Fold, foldedAt, strideNode, type Walk } from './access.ts';
 
 /** One loop of the sum, with its stride in both factors. */
 export interface Depth {
@@ -25,13 +25,17 @@ export interface Depth {
   readonly end?: readonly [times: number, size: KNode] | undefined;
   /** Set if the columns' factor is walked by phases, `column` apart. */
   readonly fold?: Fold | undefined;
+  /** Strides that depend on sizes; such a loop is not merged. */
+  readonly sized?: { readonly row: SizedStride | undefined; readonly column: SizedStride | undefined } | undefined;
 }
 
 /** A loop of the sum, for factors that are walked so. */
 export function depthOf(r: Range, rows: Walk, columns: Walk): Depth {
   const [limit] = r.src;
   const [row, column] = [rows.strides.get(r) ?? 0, columns.strides.get(r) ?? 0];
-  return { extent: r.arg.extent, row, column, end: limit && [1, limit], fold: columns.folds?.get(r) };
+  const [ofRow, ofColumn] = [rows.sized?.get(r), columns.sized?.get(r)];
+  const sized = ofRow === undefined && ofColumn === undefined ? undefined : { row: ofRow, column: ofColumn };
+  return { extent: r.arg.extent, row, column, end: limit && [1, limit], fold: columns.folds?.get(r), sized };
 }
 
 /** True if a loop always runs over its whole extent. */
@@ -55,7 +59,7 @@ export const innermostLoop = 8;
 /** Merges loops of the sum where both factors walk two of them as one, and orders the rest, the best innermost loop last. */
 export function planDepth(loops: readonly Depth[]): Depths {
   const all = merged(loops);
-  if (wantsTable(all) && all.every(isFull)) {
+  if (wantsTable(all) && all.every((d) => isFull(d) && d.sized === undefined)) {
     const by = (which: 'row' | 'column'): Depth[] => [...all].sort((x, y) => Math.abs(y[which]) - Math.abs(x[which]));
     const orders = [by('column'), by('row')];
     const flat = orders.find((order) => stepOf(order, 'row') !== null && stepOf(order, 'column') !== null);
@@ -114,7 +118,7 @@ function merged(loops: readonly Depth[], suited = (d: Depth): boolean => d.limit
         const [x, y] = [all[i]!, all[j]!];
         if (i === j || !suited(x) || !isFull(y) || x.row !== y.row * y.extent || x.column !== y.column * y.extent)
           continue;
-        if (x.fold !== undefined || y.fold !== undefined) continue;
+        if (x.fold !== undefined || y.fold !== undefined || x.sized !== undefined || y.sized !== undefined) continue;
         const end = x.end && ([x.end[0] * y.extent, x.end[1]] as const);
         all[Math.min(i, j)] = { extent: x.extent * y.extent, row: y.row, column: y.column, end };
         all.splice(Math.max(i, j), 1);
@@ -143,6 +147,8 @@ function iterationOf(e: Exprs, { from, extent }: Depth, range: KNode): KNode {
 function position(e: Exprs, loops: readonly Depth[], ranges: readonly KNode[], which: 'row' | 'column'): KNode {
   return loops.reduce<KNode>((sum, d, i) => {
     const at = iterationOf(e, d, ranges[i]!);
+    const stride = d.sized?.[which];
+    if (stride !== undefined) return e.add(sum, e.mul(at, strideNode(e, stride)));
     return e.add(sum, foldedAt(e, at, d[which], which === 'column' ? d.fold : undefined));
   }, e.i32(0));
 }

@@ -61,9 +61,9 @@ export function stridesOver(axes: readonly Axis[], step: number): Map<Range, num
 
 function inPlace(x: Operand, along: Range | null): Way[] {
   if (x.access === null) return [];
-  const { strides } = x.access;
+  const { strides, sized } = x.access;
   const apart = along === null ? 0 : (strides.get(along) ?? 0);
-  return [{ kind: 'inPlace', outside: [], inside: [], copy: 0, strides, apart }];
+  return [{ kind: 'inPlace', outside: [], inside: [], copy: 0, strides, sized, apart }];
 }
 
 /** A copy over the domain with the axis of `innermost` last. */
@@ -129,7 +129,7 @@ export function columnWays(x: Operand, along: Range, width: number, local: OwnCo
       size *= r.arg.extent;
     }
     for (const way of unit)
-      ways.push({ ...way, kind: 'local', copy: x.size * groupCopy + local.order, strides, apart: 0 });
+      ways.push({ ...way, kind: 'local', copy: x.size * groupCopy + local.order, strides, sized: undefined, apart: 0 });
   }
   // Over a domain the range stays contiguous if it has the unit step of its axis.
   const way = alongWindow(x, along, orders);
@@ -161,7 +161,7 @@ export function layoutsOf(
   along: Range | null,
   segments: readonly Segment[],
 ): readonly (TileLayout | GroupCopy)[] {
-  const inPlaceOf = (access: LinearAccess): TileLayout[] => segments.map(() => layoutInPlace(access, along));
+  const inPlaceOf = (access: LinearAccess): TileLayout[] => segments.map(() => layoutInPlace(e, access, along));
   switch (way.kind) {
     case 'inPlace':
       return inPlaceOf(x.access!);

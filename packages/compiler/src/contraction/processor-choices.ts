@@ -31,25 +31,26 @@ export function processorChoices(
   if (formula === undefined) throw new Error('[contraction] costs of the target have no formula of tiles');
   const { bytes } = dtypeInfo[c.reduce.dtype as DType];
   return {
-    along(extent, lanes, rows, columns, rowWay, columnWay, most) {
+    along(extent, lanes, rows, columns, rowWay, columnWay, most, ends) {
       const streams = dotStreams(rowWay, columnWay, lanes, bytes);
-      const [tile, steps] = formula.along(extent, lanes, rows, columns, streams, most);
+      const [tile, steps] = formula.along(extent, lanes, rows, columns, streams, most, ends);
       return [{ rows: tile[0], vectors: tile[1], lanes: 1 }, steps];
     },
-    slower({ shape, column, rowWay, columnWay, along, lanes }, height) {
-      const vectors = Math.ceil(column.arg.extent / shape.lanes);
+    slower({ shape, column, rowWay, columnWay, along, lanes }, height, width) {
+      const vectors = Math.ceil(width / shape.lanes);
       const dots = along === null ? undefined : dotStreams(rowWay, columnWay, lanes, bytes);
       const { count, range } = shape.lines ?? oneLine;
       const all = range?.arg.extent ?? 1;
       // Each line has rows of its own where these are vectors too, else vectors.
       const slower = c.batch.includes(column)
         ? formula.slower(height * all, vectors, [shape.rows * count, shape.vectors])
-        : formula.slower(height, vectors * all, [shape.rows, shape.vectors * count], dots);
-      const padding = (vectors * shape.lanes) / column.arg.extent;
+        : formula.slower(height, vectors * all, [shape.rows, shape.vectors * count], dots, !isFixed(column));
+      const padding = (vectors * shape.lanes) / width;
       return (Math.max(4, bytes) / 4) * slower * padding * (caps.vectorBytes / (lanes * bytes));
     },
-    epilogue: (column) => Math.min(accessCost(c, column), transposedCost(c)),
-    transposes: (column) => transposedCost(c) < accessCost(c, column),
+    epilogue: (column) =>
+      Math.min(accessCost(c, column), isFixed(column) ? transposedCost(c) : Number.POSITIVE_INFINITY),
+    transposes: (column) => isFixed(column) && transposedCost(c) < accessCost(c, column),
     within: (choice, cover, groups, split) => loopsWithin(choice, cover, groups, split, cacheBytes),
   };
 }

@@ -1,6 +1,7 @@
 /** Contractions with loops that end at a size given at dispatch: rows, sums and batches, for many sizes of one lowering. */
 import { describe, expect, it } from 'vitest';
-import { checkSizes, type Making, type Parts, threadCaps, vectorCaps } from './fixtures/cases.ts';
+import { fittingBytes, narrowerLanes, processorCosts } from '../codegen/costs/processors.ts';
+import { checkSizes, type Making, type Parts, processorCaps, threadCaps, vectorCaps } from './fixtures/cases.ts';
 import { base } from './fixtures/convolutions.ts';
 import {
   allCaps,
@@ -13,6 +14,7 @@ import {
   product,
   type Product,
 } from './fixtures/sized.ts';
+import { processorContraction } from './transposed-results.ts';
 import { isWhole, sampled } from '../fixtures/everyday.ts';
 
 const classes: readonly (readonly [number, number])[] = [
@@ -27,6 +29,18 @@ const typical = ([least, most]: readonly [number, number]): number => Math.round
 /** How long another loop must be for that, where all others have so many turns. */
 const enough = (sizes: readonly [number, number], others: number): number =>
   Math.ceil(4096 / (typical(sizes) * others));
+
+/** A processor whose facts are known, with vectors of several widths. */
+const machine: typeof vectorCaps = {
+  ...vectorCaps,
+  vectorBytes: 64,
+  fittingBytes: fittingBytes(64),
+  lowering: {
+    ...vectorCaps.lowering,
+    narrower: narrowerLanes,
+    products: processorCosts({ registers: 32, sums: 12, flopsPerNs: 224, cacheBytes: 2 ** 20, cacheWays: 16 }),
+  },
+};
 
 const epilogues = [undefined, 'relu', 'add', 'mask'] as const;
 
@@ -149,11 +163,44 @@ describe('sizes given at dispatch', () => {
     }
   });
 
-  it('lanes never run along such a loop', () => {
+  it('columns that end at a size are no lanes beside fewer than four rows', () => {
     for (const caps of bothCaps) {
       const rows: Product = { sizes: [32, 67], m: 1, n: -1, k: -1 };
       expect(checkSizes('float32', product(rows), [40], caps).lowered).toBeNull();
     }
+  });
+
+  // The greatest, the least, whole tiles alone, and what vectors of each width leave.
+  const lengths = ([least, most]: readonly [number, number]): number[] =>
+    [least, least + 1, 16, 24, 31, 32, 48, 49, most].filter((n) => n >= least && n <= most);
+
+  it.each([
+    ['rows by rows', { m: -1, n: -1, k: 32, transposeB: true }],
+    ['rows by columns', { m: -1, n: -1, k: 32 }],
+    ['columns by rows', { m: -1, n: -1, k: 32, transposeA: true, transposeB: true }],
+    ['every loop', { m: -1, n: -1, k: -1, transposeB: true }],
+    ['columns alone', { m: 9, n: -1, k: 70, transposeA: true }],
+    ['columns of heads', { m: -1, n: -1, k: 24, transposeB: true, heads: true }],
+  ] as const)('columns: %s', (_, shape) => {
+    for (const [sizes, dense] of [
+      [[9, 50], true],
+      [[16, 37], false],
+    ] as const) {
+      const build = product({ sizes, batch: 2, ...shape, dense, epilogue: epilogues[(shape.m + sizes[0]) % 4] });
+      for (const caps of [...bothCaps, machine, processorCaps]) {
+        const template = caps === machine ? processorContraction : undefined;
+        const { lowered, worst } = checkSizes('float32', build, caps.simt ? [24] : lengths(sizes), caps, template);
+        expect(worst).toBeLessThanOrEqual(1);
+        if (!caps.simt) expect(lowered).not.toBeNull();
+      }
+    }
+  });
+
+  it('copies no factor whose strides are sizes', () => {
+    const build = product({ sizes: [16, 37], batch: 2, m: -1, n: 32, k: -1, dense: true });
+    const { lowered, worst } = checkSizes('float32', build, [16, 29, 37], vectorCaps);
+    expect(worst).toBeLessThanOrEqual(1);
+    expect(lowered!.dispatches.map(({ program }) => program.name)).toEqual(['contraction']);
   });
 });
 

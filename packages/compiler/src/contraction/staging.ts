@@ -5,7 +5,7 @@
  * (access.ts), padding included, so that no gate remains and unit strides stay unit strides. Where an axis ends at a size given
  * at dispatch, the copy has room for the greatest size. It is filled up to the given one: nothing beyond is read, here or from the copy.
  */
-import { type Axis, type LinearAccess, representative, type Walk } from './access.ts';
+import { type Axis, type LinearAccess, representative, strideNode, type Walk } from './access.ts';
 import type { Assembly } from './assembly.ts';
 import { type Segment, tilesUntil, tileStart } from './tiles.ts';
 import { lineBytes } from '../codegen/costs/caches.ts';
@@ -24,7 +24,7 @@ export interface TileLayout extends Walk {
   readonly memory: KNode;
   readonly offset: number;
   readonly perTile: number | null;
-  readonly perElement: number;
+  readonly perElement: number | KNode;
 }
 
 /** In place of a layout: a value that groups copy for each tile. */
@@ -36,8 +36,10 @@ export interface GroupCopy {
 export type Kept = (e: Exprs, copied: KNode, loopOf: (axis: Axis) => KNode) => KNode;
 
 /** The layout of a factor that is read in place; `along` null: the factor has no range of its own. */
-export function layoutInPlace(access: LinearAccess, along: Range | null): TileLayout {
-  return { ...access, perTile: null, perElement: along === null ? 0 : (access.strides.get(along) ?? 0) };
+export function layoutInPlace(e: Exprs, access: LinearAccess, along: Range | null): TileLayout {
+  const stride = along === null ? 0 : (access.strides.get(along) ?? 0);
+  const sized = along === null ? undefined : access.sized?.get(along);
+  return { ...access, perTile: null, perElement: sized === undefined ? stride : strideNode(e, sized) };
 }
 
 /** An axis as a loop of a copy, and how it replaces the factor's ranges. */

@@ -12,7 +12,7 @@ import { inChunks, storesWhere } from '../codegen/loops/transforms.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { type Range, stretchesOf } from '../ir/free-ranges.ts';
 import type { KNode, LoopStore, RangeKind, Transform } from '../ir/ir.ts';
-import { assumeBounds } from '../ir/node.ts';
+import { assumeBounds, lowOf } from '../ir/node.ts';
 import { type Replacement, Rewriter, step } from '../ir/rewrite.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { walked } from './access.ts';
@@ -131,7 +131,7 @@ class Nest {
         this.#outer.set(r, lines?.of(e, r, value) ?? value);
       });
     openAround((r) => !within.has(r));
-    this.#columnTiles = open(columns.range, columns.segment.count, groups.columns);
+    this.#columnTiles = open(columns.range, columns.segment.count, groups.columns, tilesUntil(e, columns.segment));
     openAround((r) => within.has(r));
     this.#first = split === null ? e.i32(0) : e.mul(this.#outer.get(split.part)!, split.chunk);
     this.#rowTiles = open(rows.range, rows.segment.count, groups.rows, tilesUntil(e, rows.segment));
@@ -182,6 +182,8 @@ class Nest {
     rewriter.set(this.#spec.reduce, sum);
     const gates: KNode[] = [];
     if (from > 0 && !this.#spec.again) gates.push(e.le(from, position.column));
+    if (overlaps(columns.segment) && !this.#spec.again)
+      gates.push(e.le(storedBefore(e, columns.segment, position.columnTile), position.column));
     if (overlaps(rows.segment)) gates.push(e.le(storedBefore(e, rows.segment, position.rowTile), position.row));
     const kept = gates.length === 0 ? null : gates.reduce((x, y) => e.and(x, y));
     return storesWhere(e, this.#spec.stores, rewriter, kept, ranges);
@@ -247,9 +249,9 @@ class Nest {
   #shared(position: TilePosition): KNode {
     const e = this.#e;
     const { rows, columns } = this.#spec;
-    const stride = columns.range === null ? 0 : (rows.layout.strides.get(columns.range) ?? 0);
-    if (stride === 0) return e.i32(0);
-    return e.mul(e.add(tileStart(e, columns.segment, position.columnTile), position.column), stride);
+    if (columns.range === null || !rows.layout.strides.has(columns.range)) return e.i32(0);
+    const column = e.add(tileStart(e, columns.segment, position.columnTile), position.column);
+    return walked(e, rows.layout, columns.range, column);
   }
 
   #load(layout: TileLayout, segment: Segment, tile: KNode, element: KNode, depth: KNode): KNode {
@@ -280,15 +282,15 @@ class Nest {
     const whole = depthOf(r, rows.layout, this.#columnLayout);
     if (r !== split?.range) return whole;
     const { chunk } = split;
-    const { row, column, extent, end } = whole;
+    const { extent, end } = whole;
     if (end !== undefined) {
       // Parts beyond the end are empty sums.
-      return { extent: chunk, row, column, end: [1, e.max(e.min(e.sub(end[1], this.#first), chunk), 0)] };
+      return { ...whole, extent: chunk, end: [1, e.max(e.min(e.sub(end[1], this.#first), chunk), 0)] };
     }
-    if (extent % chunk === 0) return { extent: chunk, row, column };
+    if (extent % chunk === 0) return { ...whole, extent: chunk };
     const limit = e.min(e.sub(extent, this.#first), chunk);
     assumeBounds(limit, 1, chunk);
-    return { extent: chunk, row, column, limit };
+    return { ...whole, extent: chunk, limit };
   }
 }
 
@@ -318,7 +320,7 @@ interface Run {
 }
 
 function run(e: Exprs, { extent, chunk, grid, end }: Cut): Run {
-  if (extent === 1) return { value: e.i32(0), ranges: [] };
+  if (extent === 1 && (end === undefined || lowOf(end) >= 1)) return { value: e.i32(0), ranges: [] };
   const change = inChunks(e, extent, grid === null ? extent : chunk, ['grid', 'serial'], {
     outer: grid,
     end: end ?? null,

@@ -5,10 +5,11 @@
  * code for single elements is needed. V8 on x64 has 15 vector registers, and the loads of a loop body come first. There 4 rows
  * x 2 vectors is the largest tile that does not spill.
  */
-import type { ProductCosts } from '../codegen/costs/cpu.ts';
+import type { Ends, ProductCosts } from '../codegen/costs/cpu.ts';
 import type { Exprs } from '../ir/expr.ts';
-import type { Range } from '../ir/free-ranges.ts';
+import { divisorOf, type Range, stretchesOf } from '../ir/free-ranges.ts';
 import type { KNode } from '../ir/ir.ts';
+import { assumeBounds } from '../ir/node.ts';
 
 /**
  * `count` tiles of `width` elements from `start` on, `width` apart, but none beyond `last`. Each keeps its elements `from` to
@@ -23,6 +24,8 @@ export interface Segment {
   readonly to: number;
   /** Where the segment ends, if known only at dispatch: `count` is then the most tiles, and the last one in use ends here. */
   readonly end?: KNode | undefined;
+  /** Where it starts, if known only at dispatch: a multiple of the width. */
+  readonly begin?: KNode | undefined;
 }
 
 /** Shape of a register tile: rows, vectors per row, elements per vector. */
@@ -84,17 +87,23 @@ export function widens({ rows, vectors }: TileShape, height: number): boolean {
 /** What tiles are cut by. */
 type TileFacts = Pick<ProductCosts, 'registers' | 'formula'>;
 
-/** The tile for a contraction with `rows` x `columns` results; `height`: the rows where a size given at dispatch is greatest. */
+/**
+ * The tile for a contraction with `rows` x `columns` results; `height`: the rows where a size given at dispatch is greatest; `ends`: columns at the least and the
+ * greatest size where they end at one.
+ */
 export function tileShape(
   rows: number,
   columns: number,
   lanes: number,
   { registers, formula }: TileFacts,
   height: number = rows,
+  ends?: Ends,
 ): TileShape {
   const most = Math.max(1, Math.floor(columns / lanes));
   if (formula !== undefined) {
-    const [r, vectors] = formula.tile(rows, Math.max(1, Math.ceil(columns / lanes)), most, height);
+    const vectorsOf = (columns: number): number => Math.max(1, Math.ceil(columns / lanes));
+    const between: Ends | undefined = ends && [vectorsOf(ends[0]), vectorsOf(ends[1])];
+    const [r, vectors] = formula.tile(rows, vectorsOf(columns), most, height, between);
     return { rows: r, vectors, lanes };
   }
   const r = Math.min(4, rows);
@@ -119,8 +128,14 @@ export function sharedShape(
 }
 
 /** The tile where the sum runs over vectors: every result is a vector accumulator of its own. */
-export function dotShape(rows: number, columns: number, facts: TileFacts, height: number = rows): TileShape {
-  return tileShape(rows, columns, 1, facts, height);
+export function dotShape(
+  rows: number,
+  columns: number,
+  facts: TileFacts,
+  height: number = rows,
+  ends?: Ends,
+): TileShape {
+  return tileShape(rows, columns, 1, facts, height, ends);
 }
 
 /** Rows: whole tiles, the last one moved back to end at the end. `end`: where they end, at `rows` or later, if known only at dispatch. */
@@ -129,8 +144,11 @@ export function rowSegment(extent: number, rows: number, end?: KNode): Segment {
 }
 
 /** Number of tiles of a segment, if known only at dispatch. */
-export function tilesUntil(e: Exprs, { end, width }: Segment): KNode | undefined {
-  return end && e.idiv(e.add(end, width - 1), width);
+export function tilesUntil(e: Exprs, { start, begin, end, width, count }: Segment): KNode | undefined {
+  if (end === undefined) return undefined;
+  const tiles = stretchesOf(e, e.sub(end, begin ?? start), width);
+  if (begin !== undefined) assumeBounds(tiles, 0, count);
+  return tiles;
 }
 
 /**
@@ -160,6 +178,31 @@ export function columnSegments(
   return segments;
 }
 
+/**
+ * Columns that end at a size, `narrow` of them at least: whole tiles, then single vectors, then vectors of `narrow` lanes. Each takes what the ones before leave, maybe
+ * nothing, and the last tile is moved back to end at the end. Narrower ones are left out where the size is a multiple.
+ */
+export function sizedColumns(
+  e: Exprs,
+  extent: number,
+  { vectors, lanes }: TileShape,
+  end: KNode,
+  narrow: number,
+): Segment[] {
+  const widths = [...new Set([vectors * lanes, lanes, narrow])];
+  const multiple = widths.findIndex((width) => divisorOf(end) % width === 0);
+  const used = multiple < 0 ? widths : widths.slice(0, multiple + 1);
+  let begin: KNode | undefined;
+  return used.map((width, i): Segment => {
+    const isLast = i === used.length - 1;
+    const most = (i === 0 ? extent : used[i - 1]! - 1) / width;
+    const to = isLast ? end : e.mul(e.idiv(end, width), width);
+    const segment = { ...whole(0, width, isLast ? Math.ceil(most) : Math.floor(most)), begin, end: to };
+    begin = to;
+    return segment;
+  });
+}
+
 /** Whole tiles without overlap. */
 export function whole(start: number, width: number, count: number): Segment {
   return { start, last: start + (count - 1) * width, width, count, from: 0, to: width };
@@ -167,13 +210,18 @@ export function whole(start: number, width: number, count: number): Segment {
 
 /** True if the last tile may start before its predecessor ends. */
 export function overlaps(s: Segment): boolean {
-  if (s.end !== undefined) return s.width > 1;
+  if (s.end !== undefined) return divisorOf(s.end) % s.width !== 0;
   return s.last < s.start + (s.count - 1) * s.width;
+}
+
+/** Where a tile starts unless it is moved back. */
+function placeOf(e: Exprs, { start, begin, width }: Segment, tile: KNode): KNode {
+  return e.add(e.mul(tile, width), begin ?? start);
 }
 
 /** First element of a tile. */
 export function tileStart(e: Exprs, s: Segment, tile: KNode): KNode {
-  const at = e.add(e.mul(tile, s.width), s.start);
+  const at = placeOf(e, s, tile);
   return overlaps(s) ? e.min(at, lastStart(e, s)) : at;
 }
 
@@ -183,5 +231,5 @@ function lastStart(e: Exprs, { end, last, width }: Segment): KNode {
 
 /** The number of elements that a tile shares with the one before it. Elements at smaller positions in the tile are not stored again. */
 export function storedBefore(e: Exprs, s: Segment, tile: KNode): KNode {
-  return e.max(e.sub(e.add(e.mul(tile, s.width), s.start), lastStart(e, s)), 0);
+  return e.max(e.sub(placeOf(e, s, tile), lastStart(e, s)), 0);
 }

@@ -152,15 +152,33 @@ interface DotStream {
   readonly crowded: boolean;
 }
 
+/** Numbers at the least and the greatest of several sizes. */
+export type Ends = readonly [least: number, most: number];
+
 /** Tiles derived from facts of a processor (costs/processors.ts). */
 export interface TileFormula {
   /**
    * Rows, and vectors of each, of a tile for this many rows and vectors of results. `widest`: vectors of a tile at most; `most`: rows where a size
-   * given at dispatch is greatest, `rows` being the least.
+   * given at dispatch is greatest, `rows` being the least; `ends`: vectors at the least and the greatest size where columns end at one.
    */
-  tile(rows: number, vectors: number, widest?: number, most?: number): readonly [rows: number, vectors: number];
-  /** Time for this many rows and vectors of results with such tiles, relative to their multiply-adds alone. `dots`: the sum runs over vectors. */
-  slower(rows: number, vectors: number, tile: readonly [rows: number, vectors: number], dots?: DotStreams): number;
+  tile(
+    rows: number,
+    vectors: number,
+    widest?: number,
+    most?: number,
+    ends?: Ends,
+  ): readonly [rows: number, vectors: number];
+  /**
+   * Time for this many rows and vectors of results with such tiles, relative to their multiply-adds alone. `dots`: the sum runs over vectors; `singly`: vectors that
+   * fill no tile are tiles of their own.
+   */
+  slower(
+    rows: number,
+    vectors: number,
+    tile: readonly [rows: number, vectors: number],
+    dots?: DotStreams,
+    singly?: boolean,
+  ): number;
   /** Rows of a tile, and how many of so many lines of `vectors` vectors it takes, each whole. Null: a line does not fit. */
   lines(rows: number, vectors: number, lines: number): readonly [rows: number, lines: number] | null;
   /** Whether vectors may run along a loop of the sum: it is much longer, or they and narrower ones for its remainder fill it. */
@@ -176,6 +194,7 @@ export interface TileFormula {
     columns: number,
     dots: DotStreams,
     most?: number,
+    ends?: Ends,
   ): readonly [tile: readonly [rows: number, columns: number], steps: number, sums: number];
 }
 
@@ -216,6 +235,8 @@ export function reducedSteps(elements: number, lanes: number): number {
 export const heightCost: readonly number[] = [0, 2, 1.4, 1.25, 1];
 /** Slowdown of tiles of one vector, unless rows are vectors too. */
 export const oneVector = 1.3;
+/** Slowdown of columns that end at a size: a nest more for what fills no tile. WebAssembly lost as much in products that could take a fixed loop too. */
+export const sizedColumns = 1.1;
 /** Slowdown of tiles whose sums run over vectors: with aligned rows, and with others. */
 export const dotAligned = 1.05;
 export const dotOther = 1.5;

@@ -9,7 +9,15 @@ import type { KNode } from '../../ir/ir.ts';
 import { isArithmetic } from '../../ir/node.ts';
 import { operationCost } from '../loops/work.ts';
 import { lineBytes, linesThatStay } from './caches.ts';
-import { type DotStreams, leastVector, type ProductCosts, reducedSteps, type TileFormula, vectorSteps } from './cpu.ts';
+import {
+  type DotStreams,
+  type Ends,
+  leastVector,
+  type ProductCosts,
+  reducedSteps,
+  type TileFormula,
+  vectorSteps,
+} from './cpu.ts';
 
 /** Facts of a kind of processor. */
 export interface ProcessorFacts {
@@ -76,13 +84,20 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
     );
   };
   /** Time of a row of tiles. */
-  const row = (vectors: number, height: number, width: number, dots?: DotStreams): number => {
+  const row = (vectors: number, height: number, width: number, dots?: DotStreams, singly = false): number => {
     const rest = vectors % width;
     const whole = Math.floor(vectors / width) * steps(height, width, dots);
-    return whole + (rest === 0 ? 0 : edge * steps(height, rest, dots));
+    if (rest === 0) return whole;
+    return whole + (singly ? rest * steps(height, 1, dots) : edge * steps(height, rest, dots));
   };
-  const time = (rows: number, vectors: number, height: number, width: number, dots?: DotStreams): number =>
-    Math.ceil(rows / height) * row(vectors, height, width, dots);
+  const time = (
+    rows: number,
+    vectors: number,
+    height: number,
+    width: number,
+    dots?: DotStreams,
+    singly = false,
+  ): number => Math.ceil(rows / height) * row(vectors, height, width, dots, singly);
   /** The best tile whose results take `parts` registers each. */
   const best = (
     rows: number,
@@ -91,6 +106,7 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
     most: number,
     parts: number,
     dots?: DotStreams,
+    ends?: Ends,
   ): readonly [rows: number, vectors: number] => {
     const tallest = dots?.row.crowded ? Math.min(rows, mostCrowded) : rows;
     const limit = dots?.column.crowded ? Math.min(widest, mostCrowded) : widest;
@@ -98,17 +114,19 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
     let least = Number.POSITIVE_INFINITY;
     for (let height = 1; height <= tallest && height * parts + 3 <= registers; height++) {
       for (let width = 1; width <= limit && height * width * parts + width + 2 <= registers; width++) {
-        const one = row(vectors, height, width, dots);
-        let cost = Math.ceil(rows / height) * one;
-        if (most !== rows) cost *= Math.ceil(most / height) * one;
+        const [first, last] = (ends ?? [vectors]).map((n) => row(n, height, width, dots, ends !== undefined));
+        let cost = Math.ceil(rows / height) * first!;
+        if (most !== rows || last !== undefined) cost *= Math.ceil(most / height) * (last ?? first!);
         if (cost < least) [found, least] = [[height, width], cost];
       }
     }
     return found;
   };
   return {
-    tile: (rows, vectors, widest = vectors, most = rows) => best(rows, vectors, widest, most, 1),
-    slower: (rows, vectors, tile, dots) => time(rows, vectors, tile[0], tile[1], dots) / (rows * vectors),
+    tile: (rows, vectors, widest = vectors, most = rows, ends = undefined) =>
+      best(rows, vectors, widest, most, 1, undefined, ends),
+    slower: (rows, vectors, tile, dots, singly) =>
+      time(rows, vectors, tile[0], tile[1], dots, singly) / (rows * vectors),
     lines(rows, vectors, lines) {
       let best: readonly [number, number] | null = null;
       let least = Number.POSITIVE_INFINITY;
@@ -124,7 +142,7 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
     },
     fills: (extent, lanes) =>
       extent >= 6 * lanes || extent % lanes === 0 || (extent >= 3 * lanes && extent % narrowest === 0),
-    along(extent, lanes, rows, columns, dots, most = rows) {
+    along(extent, lanes, rows, columns, dots, most = rows, ends = undefined) {
       let [parts, steps, rest] = [0, 0, extent];
       for (let width = lanes; width >= narrowest; width /= 2) {
         if (rest < width) continue;
@@ -134,7 +152,7 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
         rest %= width;
       }
       parts += Math.min(rest, 1);
-      return [best(rows, columns, columns, most, parts, dots), ((steps + rest / 2) / extent) * lanes, parts];
+      return [best(rows, columns, columns, most, parts, dots, ends), ((steps + rest / 2) / extent) * lanes, parts];
     },
   };
 }
