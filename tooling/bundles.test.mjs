@@ -13,7 +13,7 @@ import { isWhole } from '../packages/compiler/src/fixtures/everyday.ts';
 
 /**
  * Most bytes of gzip that a page may load: at once, and with everything it may load later. The aim for a page with one engine is 90 kB at once: `cnn-late`
- * and `detected` carry less, as `cnn-planned` and `cnn-webgpu-planned`, which have an engine and its plans. `cnn`, which has it with its compiler, carries more, and shall not carry more than 124.7 kB; bench/results/2026-11-30-pages.md
+ * and `detected` carry less, as `cnn-planned` and `cnn-webgpu-planned`, which have an engine and its plans. `cnn`, which has it with its compiler, carries more: 123.7 kB is the aim, and products of rows by rows in shared plans took it 0.9 kB beyond; bench/results/2026-11-30-pages.md
  * says why. These are a little above what is there, so that growth is noticed. rollup and esbuild are minified by esbuild, which leaves 4 % more than the minifier of rolldown.
  */
 const budget = {
@@ -22,7 +22,7 @@ const budget = {
   cnn: {
     rolldown: [124_620, 195_170],
     vite: [125_770, 196_420],
-    rollup: [131_770, 205_920],
+    rollup: [131_790, 205_940],
     esbuild: [138_270, 211_720],
   },
   'cnn-late': { rolldown: [51_650, 198_220], esbuild: [56_950, 214_470] },
