@@ -1,8 +1,9 @@
 /** Convolutions and their gradients through tiles, over many geometries. */
 import { describe, expect, it } from 'vitest';
-import { fittingBytes, narrowerLanes, processorCosts } from '../codegen/costs/processors.ts';
+import { processorCosts } from '../codegen/costs/processors.ts';
 import {
   checkCase,
+  machineCapsOf,
   makeCase,
   type Making,
   type Parts,
@@ -24,16 +25,7 @@ import { base, convolution, type Geometry, type Kind, zeros } from './fixtures/c
 import { sampled } from '../fixtures/everyday.ts';
 
 /** A processor whose facts are known, with vectors of several widths. */
-const machineCaps: typeof vectorCaps = {
-  ...vectorCaps,
-  vectorBytes: 64,
-  fittingBytes: fittingBytes(64),
-  lowering: {
-    ...vectorCaps.lowering,
-    narrower: narrowerLanes,
-    products: processorCosts({ registers: 32, sums: 12, flopsPerNs: 224, cacheBytes: 2 ** 20, cacheWays: 16 }),
-  },
-};
+const machineCaps = machineCapsOf(64);
 
 function check(g: Geometry, kind: Kind, relu = false, caps = vectorCaps): void {
   const { lowered, worst } = checkCase('float32', convolution(g, kind, relu), caps);

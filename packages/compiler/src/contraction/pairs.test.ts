@@ -1,23 +1,11 @@
 /** Sums over pairs that are no products, by tiles: distances, and windows over padding. */
 import { describe, expect, it } from 'vitest';
-import { fittingBytes, narrowerLanes, processorCosts } from '../codegen/costs/processors.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { KNode } from '../ir/ir.ts';
-import { checkCase, type Making, type Parts, vectorCaps } from './fixtures/cases.ts';
+import { checkCase, machineCapsOf, type Making, type Parts } from './fixtures/cases.ts';
 import { base, convolution } from './fixtures/convolutions.ts';
 import { product } from './fixtures/products.ts';
 import { processorPairs } from './transposed-results.ts';
-
-const capsOf = (vectorBytes: 16 | 32 | 64): typeof vectorCaps => ({
-  ...vectorCaps,
-  vectorBytes,
-  fittingBytes: fittingBytes(vectorBytes),
-  lowering: {
-    ...vectorCaps.lowering,
-    narrower: narrowerLanes,
-    products: processorCosts({ registers: 32, sums: 12, flopsPerNs: 224, cacheBytes: 2 ** 20, cacheWays: 16 }),
-  },
-});
 
 type Of = (e: Exprs, a: KNode, b: KNode) => KNode;
 
@@ -45,7 +33,7 @@ describe('sums over pairs', () => {
     ])(`${name} of differences: %d x %d, sums of %d, %d times`, (m, n, k, batch) => {
       for (const bytes of [16, 32, 64] as const) {
         const build = pairs(product({ m, n, k, batch, transposeB: true }), of);
-        const { lowered, worst } = checkCase('float32', build, capsOf(bytes), processorPairs);
+        const { lowered, worst } = checkCase('float32', build, machineCapsOf(bytes), processorPairs);
         expect(lowered).not.toBeNull();
         expect(worst).toBeLessThanOrEqual(1);
         // Differences of whole vectors.
@@ -61,7 +49,7 @@ describe('sums over pairs', () => {
       const { lowered, worst } = checkCase(
         'float32',
         pairs(convolution(g, 'forward'), squares),
-        capsOf(64),
+        machineCapsOf(64),
         processorPairs,
       );
       expect(lowered).not.toBeNull();
@@ -71,7 +59,7 @@ describe('sums over pairs', () => {
 
   it('are left to plain nests where tiles do not pay, or their registers do not suffice', () => {
     const lowers = (build: (m: Making) => Parts): boolean =>
-      checkCase('float32', build, capsOf(64), processorPairs).lowered !== null;
+      checkCase('float32', build, machineCapsOf(64), processorPairs).lowered !== null;
     const large = product({ m: 32, n: 32, k: 32, transposeB: true });
     expect(lowers(pairs(large, squares))).toBe(true);
     expect(lowers(pairs(large, (e, a, b) => e.unary('EXP', e.sub(a, b))))).toBe(false);

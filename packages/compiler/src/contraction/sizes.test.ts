@@ -1,7 +1,14 @@
 /** Contractions with loops that end at a size given at dispatch: rows, sums and batches, for many sizes of one lowering. */
 import { describe, expect, it } from 'vitest';
-import { fittingBytes, narrowerLanes, processorCosts } from '../codegen/costs/processors.ts';
-import { checkSizes, type Making, type Parts, processorCaps, threadCaps, vectorCaps } from './fixtures/cases.ts';
+import {
+  checkSizes,
+  machineCapsOf,
+  type Making,
+  type Parts,
+  processorCaps,
+  threadCaps,
+  vectorCaps,
+} from './fixtures/cases.ts';
 import { base } from './fixtures/convolutions.ts';
 import {
   allCaps,
@@ -31,16 +38,7 @@ const enough = (sizes: readonly [number, number], others: number): number =>
   Math.ceil(4096 / (typical(sizes) * others));
 
 /** A processor whose facts are known, with vectors of several widths. */
-const machine: typeof vectorCaps = {
-  ...vectorCaps,
-  vectorBytes: 64,
-  fittingBytes: fittingBytes(64),
-  lowering: {
-    ...vectorCaps.lowering,
-    narrower: narrowerLanes,
-    products: processorCosts({ registers: 32, sums: 12, flopsPerNs: 224, cacheBytes: 2 ** 20, cacheWays: 16 }),
-  },
-};
+const machine = machineCapsOf(64);
 
 const epilogues = [undefined, 'relu', 'add', 'mask'] as const;
 

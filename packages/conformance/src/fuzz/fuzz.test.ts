@@ -308,25 +308,27 @@ describe('the check of derivatives', () => {
     return engine;
   }
 
+  const input = (id: number, values: readonly number[]): Step => ({
+    kind: 'input',
+    id,
+    dtype: 'float64',
+    shape: [values.length],
+    data: values,
+  });
+
+  const call = (id: number, op: string, args: CallStep['args'], formula: CallStep['formula']): Step => ({
+    kind: 'call',
+    id,
+    op,
+    args,
+    dtype: 'float64',
+    formula,
+    noise: 'all',
+    ordered: true,
+  });
+
   it('passes over the corner of a gradient: the least of functions that share value and gradient', async () => {
     // cosh(a x + b) at a = b = 0: each way from there has a least one of its own, and the library takes the mean over all x.
-    const input = (id: number, values: readonly number[]): Step => ({
-      kind: 'input',
-      id,
-      dtype: 'float64',
-      shape: [values.length],
-      data: values,
-    });
-    const call = (id: number, op: string, args: CallStep['args'], formula: CallStep['formula']): Step => ({
-      kind: 'call',
-      id,
-      op,
-      args,
-      dtype: 'float64',
-      formula,
-      noise: 'all',
-      ordered: true,
-    });
     const both = (f: (x: number, y: number) => number) => (x?: NDArray, y?: NDArray) => zip(f, x!, y!);
     const cornered: Program = {
       steps: [
@@ -370,26 +372,10 @@ describe('the check of derivatives', () => {
   });
 
   it('knows that large terms of a gradient may cancel: what is left holds their roundings', async () => {
-    const call = (id: number, op: string, args: CallStep['args'], formula: CallStep['formula']): Step => ({
-      kind: 'call',
-      id,
-      op,
-      args,
-      dtype: 'float64',
-      formula,
-      noise: 'all',
-      ordered: true,
-    });
     // The divergence of x from itself: each element has slopes of exp(x) and -exp(x), and that of -x is added in between.
     const cancelling = (most: number, slope: number): Program => ({
       steps: [
-        {
-          kind: 'input',
-          id: 0,
-          dtype: 'float64',
-          shape: [12],
-          data: [-46, -99, -55, -70, -7, 9, 23, most, -9, 16, -50, -80],
-        },
+        input(0, [-46, -99, -55, -70, -7, 9, 23, most, -9, 16, -50, -80]),
         call(1, 'klDiv', [new Ref(0), new Ref(0), { logTarget: true }], () => ({ shape: [], data: [0] })),
         call(2, 'neg', [new Ref(0)], (x) => map(x!, (v) => -slope * v)),
       ],

@@ -114,9 +114,11 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
     let least = Number.POSITIVE_INFINITY;
     for (let height = 1; height <= tallest && height * parts + 3 <= registers; height++) {
       for (let width = 1; width <= limit && height * width * parts + width + 2 <= registers; width++) {
-        const [first, last] = (ends ?? [vectors]).map((n) => row(n, height, width, dots, ends !== undefined));
-        let cost = Math.ceil(rows / height) * first!;
-        if (most !== rows || last !== undefined) cost *= Math.ceil(most / height) * (last ?? first!);
+        const singly = ends !== undefined;
+        const first = row(singly ? ends[0] : vectors, height, width, dots, singly);
+        let cost = Math.ceil(rows / height) * first;
+        if (singly) cost *= Math.ceil(most / height) * row(ends[1], height, width, dots, singly);
+        else if (most !== rows) cost *= Math.ceil(most / height) * first;
         if (cost < least) [found, least] = [[height, width], cost];
       }
     }
