@@ -43,6 +43,8 @@ describe('guesses', () => {
       (n) => p.neg(p.permute(p.neg(leaf(3, n)), [1, 0])),
       (n) => p.add(p.cast(p.iota(n), 'float32'), leaf(n)),
       (n) => p.add(leaf(n), p.constant(n, 'float32', [n])),
+      // As the gradient of what is chosen from rows of 3.
+      (n) => p.mul(p.reshape(p.constant(0.5, 'float32', [3 * n]), [n, 3]), leaf(n, 3)),
     ];
     for (const graph of graphs)
       fc.assert(
@@ -67,6 +69,20 @@ describe('guesses', () => {
     // What has no elements has no groups of axes.
     const nothing = p.reshape(p.neg(p.expand(leaf(1, 0), [3, 0])), [0, 3]);
     expect([...guessed(p.concat([nothing, p.neg(leaf(4, 3))], 0)).keys()]).toEqual([4]);
+  });
+
+  it('leaves out extents of what is written over, as parameters are, where there are others', () => {
+    const captured = collected([p.neg(p.add(leaf(4, 6), leaf(6)))]);
+    const extents = (): number[] => [...guesses(captured, sampleOf(captured), 0)].map(([n]) => n);
+    expect(extents()).toEqual([4, 6]);
+    const { leaves, donatable } = captured;
+    const [whole, row] = [...leaves.data.subarray(0, leaves.length)].sort(
+      (a, b) => captured.nodes[b]!.shape.length - captured.nodes[a]!.shape.length,
+    );
+    donatable.push(row!);
+    expect(extents()).toEqual([4]);
+    donatable.push(whole!);
+    expect(extents()).toEqual([4, 6]);
   });
 
   it('takes two that change on their own, joined and apart', () => {

@@ -152,15 +152,22 @@ function together(now: Sample, a: Sample, b: Sample): Sample {
 /** The value of a number after both sizes changed. */
 const bothChanged = (x: number, a: number, b: number): number => (a === x ? b : b === x ? a : (a / x) * b);
 
-/** The extents of leaves that are at least two, ascending. */
-function extentsOf(captured: CapturedGraph): number[] {
+/**
+ * The extents of leaves that are at least two, ascending. What is written over keeps its shape, as parameters do: where others are left, its extents are
+ * no sizes.
+ */
+function extentsOf({ count, nodes, donatable }: CapturedGraph): number[] {
   const extents = new Set<number>();
-  for (let i = 0; i < captured.count; i++) {
-    const { shape, storage, src, op } = captured.nodes[i]!;
+  for (let i = 0; i < count; i++) {
+    const { shape, storage, src, op } = nodes[i]!;
     if (storage === null && src.length > 0 && op !== 'expand' && op !== 'randomBits') continue;
     if (!shape.includes(0)) for (const n of shape) if (n > 1) extents.add(n);
   }
-  return [...extents].sort((a, b) => a - b);
+  const kept = new Set<number>();
+  for (let i = 0; i < donatable.length; i++) for (const n of nodes[donatable.data[i]!]!.shape) kept.add(n);
+  const all = [...extents].sort((a, b) => a - b);
+  const free = all.filter((n) => !kept.has(n));
+  return free.length > 0 ? free : all;
 }
 
 /**
@@ -174,17 +181,25 @@ function sampleAt(
   to: number,
   isSize: (leaf: number, axis: number) => boolean = () => true,
 ): Sample | null {
-  // Sums of the size are found on the way, and then change wherever they stand.
-  const changed: Changed = new Map([[n, to]]);
-  for (;;) {
-    const known = changed.size;
-    const sample = sampleWith(captured, now, n, changed, isSize);
-    if (changed.size === known) return sample;
+  // A length that is a multiple of the size is so by chance, unless nothing else fits.
+  for (const unit of [Infinity, n]) {
+    // Sums of the size are found on the way, and then change wherever they stand.
+    const changed: Changed = { met: new Map([[n, to]]), unit };
+    for (let known = 0; known < changed.met.size; ) {
+      known = changed.met.size;
+      const sample = sampleWith(captured, now, n, changed, isSize);
+      if (sample !== null && known === changed.met.size) return sample;
+    }
   }
+  return null;
 }
 
-/** Extents and what they are at another size: first the size itself, then sums of it that were met. */
-type Changed = Map<number, number>;
+interface Changed {
+  /** Extents and what they are at another size: first the size itself, then sums of it that were met. */
+  readonly met: Map<number, number>;
+  /** Lengths that nothing says are multiples of this one, too. */
+  readonly unit: number;
+}
 
 function sampleWith(
   captured: CapturedGraph,
@@ -193,7 +208,8 @@ function sampleWith(
   changed: Changed,
   isSize: (leaf: number, axis: number) => boolean,
 ): Sample | null {
-  const to = changed.get(n)!;
+  const { met } = changed;
+  const to = met.get(n)!;
   const { count } = captured;
   let leaves = 0;
   const nodes: Node[] = [];
@@ -213,7 +229,7 @@ function sampleWith(
           ? (infer as Rule).shape(src, attr, node.op)
           : node.shape.map((m, axis) => (isSize(leaf, axis) && m === n ? to : m));
       for (const [axis, m] of node.shape.entries())
-        if (shape[axis]! * n !== m * to && shape[axis] !== m && !changed.has(m)) changed.set(m, shape[axis]!);
+        if (shape[axis]! * n !== m * to && shape[axis] !== m && !met.has(m)) met.set(m, shape[axis]!);
       nodes.push(unrecorded(node, src, attr as Node['attr'], shape));
       const end = key.length + own.length;
       key.length++;
@@ -240,12 +256,14 @@ interface Rule {
   shape(src: readonly Node[], attr: unknown, op: string): readonly number[];
 }
 
-const other = (m: number, changed: Changed): number => changed.get(m) ?? m;
-
 /** Attributes that hold lengths, with another number in place of `n` and its sums, wherever the source has that axis. */
 function attrAt(node: Node, [x]: readonly Node[], n: number, changed: Changed): unknown {
-  const to = changed.get(n)!;
-  const otherLength = (axis: number): number => other(node.shape[axis]!, changed);
+  const { met, unit } = changed;
+  const to = met.get(n)!;
+  const otherLength = (axis: number): number => {
+    const m = node.shape[axis]!;
+    return met.get(m) ?? (m % unit === 0 ? (m / unit) * to : m);
+  };
   const attr = node.attr as Readonly<Record<string, unknown>>;
   switch (node.op) {
     case 'constant': {
