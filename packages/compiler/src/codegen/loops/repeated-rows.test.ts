@@ -145,6 +145,19 @@ describe('short and long rows of a class', () => {
     const alike = rowsOf(8, 511, (_, x) => x);
     expect(both(alike)).toBe(alike);
   });
+
+  test('not for sums of columns, whose vectors go across, with a factor for each row', () => {
+    const sums = (isColumn: boolean): LoopKernel =>
+      nest(8, 511, ({ e, n, rows, input, output }) => {
+        const [c, r] = [e.range(67), rows('reduce')];
+        const at = isColumn ? e.add(e.mul(r, 67), c) : e.add(e.mul(c, e.scalar(0, 'int32', 8, 511)), r);
+        const sum = e.reduce('sum', e.mul(input(1, [at], [67 * n]), input(2, [r], [n])), [r]);
+        return [{ store: output(0, [c], [67], sum) as LoopStore['store'], ranges: [c] }];
+      });
+    const [columns, along] = [sums(true), sums(false)];
+    expect(both(columns)).toBe(columns);
+    expect(both(along).stores).toHaveLength(2);
+  });
 });
 
 /** Softmax along rows that lie one after another at the size that is bound. */

@@ -8,7 +8,7 @@ import type { Exprs } from '../../ir/expr.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../../ir/ir.ts';
 import type { Replacement } from '../../ir/rewrite.ts';
-import { type LoopTools, nodesIn } from './sized.ts';
+import { isUnit, type LoopTools, nodesIn } from './sized.ts';
 
 /** Long rows have at least as many elements; short ones may be this short. */
 const leastLong = 32;
@@ -53,13 +53,18 @@ function reductionsIn({ stores }: { readonly stores: readonly Pick<LoopStore, 's
   return [...nodesIn(stores.map(({ store }) => store))].filter(({ op }) => op === 'REDUCE' || op === 'STAGE');
 }
 
-/** The length of rows, if they may be short and long, and there are several; else null. */
-function sizeOfRows({ stores }: LoopKernel, all: ReadonlySet<KNode>, { typicalOf, sizeLimit }: LoopTools): Size | null {
+/**
+ * The length of rows, if they may be short and long, and there are several; else null. The elements of a row are next to each other. Columns take vectors across,
+ * whatever their length.
+ */
+function sizeOfRows({ stores }: LoopKernel, all: ReadonlySet<KNode>, tools: LoopTools): Size | null {
+  const { typicalOf, sizeLimit, linearOf } = tools;
   // A reduction outside of all loops would run in a nest without work.
   const isInside = ({ store, ranges: [outer] }: LoopStore): boolean =>
     outer !== undefined && reductionsIn({ stores: [{ store }] }).every((n) => nodesIn([n]).has(outer));
   if (!stores.every(isInside)) return null;
   let found: Size | null = null;
+  let isAlong = false;
   for (const n of all) {
     if (n.op !== 'RANGE' || n.src.length === 0) continue;
     const limit = sizeLimit(n);
@@ -73,8 +78,13 @@ function sizeOfRows({ stores }: LoopKernel, all: ReadonlySet<KNode>, { typicalOf
     if (!isRow) continue;
     if (found !== null && found !== limit) return null;
     found = limit;
+    for (const x of all) {
+      if (x.op !== 'LOAD' && x.op !== 'STORE') continue;
+      const form = linearOf(x.src[1]);
+      isAlong ||= form.terms.length > 1 && isUnit(form, n);
+    }
   }
-  return found;
+  return isAlong ? found : null;
 }
 
 /** The kernel with another size. `count`: 1, and 0 where it is to have no work. */
