@@ -8,7 +8,7 @@ import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
 import { gatherPrimitive, scanPrimitive, scatterAddPrimitive, scatterPrimitive } from '../../primitives/indexing.ts';
 import { checkList } from '@polygrad/compiler/shape/axes';
-import { isFloat, DTypeError } from '@polygrad/compiler/shape/dtype';
+import { dtypeInfo, isFloat, DTypeError } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { checkNames } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
@@ -389,10 +389,21 @@ export async function unique(x: Tensor, options?: UniqueOptions): Promise<Tensor
   checkNames('unique', options, 'returnIndices? returnInverse? returnCounts?');
   const op = 'unique';
   const wanted = options ?? {};
+  const shape = [...x.shape];
+  const flat = compose(op, () => held(p.reshape(nodeOf(x), [x.size])));
+  return whileHeld([flat], async () => {
+    const table = await tableOf(op, flat);
+    const found = await (table === null ? bySorting(op, flat, shape, wanted) : byTable(op, flat, shape, wanted, table));
+    return options === undefined ? found.values : found;
+  });
+}
+
+type Found = { -readonly [K in keyof UniqueResult]: UniqueResult[K] };
+
+async function bySorting(op: string, x: Tensor, shape: number[], wanted: UniqueOptions): Promise<Found> {
+  const n = x.size;
   const made = compose(op, () => {
-    const node = nodeOf(x);
-    const n = x.size;
-    const flat = p.reshape(node, [n]);
+    const flat = nodeOf(x);
     const order = orderOf(flat, 0, false);
     const sorted = makeNode(gatherPrimitive, [flat, order], { axis: 0 });
     const first = p.eq(p.iota(n), int(0));
@@ -400,19 +411,18 @@ export async function unique(x: Tensor, options?: UniqueOptions): Promise<Tensor
     const fresh = p.binary('or', first, p.not(p.eq(sorted, before)));
     const ends = counted(fresh);
     // Handles on the sort and the scan themselves: what is read keeps both.
-    const kept = [held(flat), keep(wrap(order)), keep(wrap(ends))];
+    const kept = [keep(wrap(order)), keep(wrap(ends))];
     return { kept, total: n === 0 ? null : keep(lastOf(ends)) };
   });
-  const shape = [...x.shape];
   const { kept, total } = made;
   return whileHeld(total === null ? kept : [...kept, total], async () => {
     const count = total === null ? 0 : await total.item();
     return compose(op, () => {
-      const [flat, order, ends] = kept.map((t) => nodeOf(t)) as [Node, Node, Node];
-      const n = flat.shape[0]!;
+      const flat = nodeOf(x);
+      const [order, ends] = kept.map((t) => nodeOf(t)) as [Node, Node];
       const fresh = p.not(p.eq(ends, p.previous(ends, 0, false, 0)));
       const indices = n === 0 ? p.constant(0, 'int32', [0]) : packed(fresh, ends, order, count);
-      const found: { -readonly [K in keyof UniqueResult]: UniqueResult[K] } = {
+      const found: Found = {
         values: wrap(n === 0 ? flat : makeNode(gatherPrimitive, [flat, indices], { axis: 0 })),
       };
       if (wanted.returnIndices) found.indices = wrap(indices);
@@ -429,7 +439,75 @@ export async function unique(x: Tensor, options?: UniqueOptions): Promise<Tensor
           n === 0 ? base : makeNode(scatterAddPrimitive, [base, ranks, p.constant(1, 'int32', [n])], { axis: 0 }),
         );
       }
-      return options === undefined ? found.values : found;
+      return found;
+    });
+  });
+}
+
+// Integers close together, such as classes and tokens, are not sorted: each has a place in a table.
+
+/** The least integer, and places of the table: a power of two, so that few plans do. */
+interface Table {
+  readonly low: number | bigint;
+  readonly size: number;
+}
+
+/** Fewer elements are sorted at once. */
+const leastInTable = 4096;
+
+/** The table for elements [n]; null if sorting them is better. Of dtypes beyond 16 bits the ends are read. */
+async function tableOf(op: string, x: Tensor): Promise<Table | null> {
+  const { dtype, size: n } = x;
+  const { kind, bytes } = dtypeInfo[dtype];
+  if (kind === 'float' || n < leastInTable) return null;
+  const fits = (low: number | bigint, range: number): Table | null =>
+    range <= 2 * n && range < 2 ** 30 ? { low, size: 2 ** Math.ceil(Math.log2(range)) } : null;
+  if (bytes < 4) return fits(kind === 'int' ? -(2 ** (8 * bytes - 1)) : 0, 2 ** (8 * bytes));
+  const ends = compose(op, () => (['min', 'max'] as const).map((end) => keep(wrap(p.reduce(nodeOf(x), end, [0])))));
+  return whileHeld(ends, async () => {
+    const [low, high] = (await Promise.all(ends.map((end) => end.item()))) as [number | bigint, number | bigint];
+    return fits(low, Number(BigInt(high) - BigInt(low)) + 1);
+  });
+}
+
+async function byTable(
+  op: string,
+  x: Tensor,
+  shape: number[],
+  wanted: UniqueOptions,
+  { low, size }: Table,
+): Promise<Found> {
+  const { dtype, size: n } = x;
+  const wide = dtypeInfo[dtype].bytes < 4 ? 'int32' : dtype;
+  const start = (): Node => p.scalar(low, wide);
+  const placesOf = (): Node => p.cast(p.sub(p.cast(nodeOf(x), wide), start()), 'int32');
+  const made = compose(op, () => {
+    const places = placesOf();
+    const zeros = p.constant(0, 'int32', [size]);
+    const one = p.constant(1, 'int32', [n]);
+    const counts = wanted.returnCounts
+      ? makeNode(scatterAddPrimitive, [zeros, places, one], { axis: 0 })
+      : makeNode(scatterPrimitive, [zeros, places, one], { axis: 0, op: 'set' });
+    const ends = counted(p.lt(int(0), counts));
+    return { kept: [keep(wrap(counts)), keep(wrap(ends))], total: keep(lastOf(ends)) };
+  });
+  const { kept, total } = made;
+  return whileHeld([...kept, total], async () => {
+    const count = await total.item();
+    return compose(op, () => {
+      const [counts, ends] = kept.map((t) => nodeOf(t)) as [Node, Node];
+      const at = packed(p.lt(int(0), counts), ends, p.iota(size), count);
+      const places = placesOf();
+      const picked = (from: Node, index: Node): Node => makeNode(gatherPrimitive, [from, index], { axis: 0 });
+      const found: Found = { values: wrap(p.cast(p.add(p.cast(at, wide), start()), dtype)) };
+      if (wanted.returnIndices) {
+        const none = p.constant(n, 'int32', [size]);
+        const firsts = makeNode(scatterPrimitive, [none, places, p.iota(n)], { axis: 0, op: 'min' });
+        found.indices = wrap(picked(firsts, at));
+      }
+      if (wanted.returnInverse) found.inverse = wrap(p.reshape(p.sub(picked(ends, places), int(1)), shape));
+      if (wanted.returnCounts) found.counts = wrap(picked(counts, at));
+      return found;
     });
   });
 }
