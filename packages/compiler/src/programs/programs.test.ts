@@ -122,7 +122,7 @@ for (const [name, make] of Object.entries(makers)) {
       if (fast) checkScan('linear', 'columns', 3, 50021, true);
     });
 
-    function checkSort(layout: Layout, lines: number, n: number, count: number, descending: boolean): void {
+    function checkSort(layout: Layout, lines: number, n: number, count: number, descending: boolean, from = 0): void {
       const x = laid(layout, lines, n);
       const axis = layout === 'columns' ? 0 : 1;
       const out = rowMajor('int32', layout === 'columns' ? [count, lines] : [lines, count]);
@@ -130,7 +130,7 @@ for (const [name, make] of Object.entries(makers)) {
         i % 97 === 5 ? Number.NaN : v === 0 ? -0 : v,
       );
       const result = new Int32Array(lines * count).fill(-7);
-      runOn(engine, (caps) => lowerSort({ axis, descending, out, x: x.view }, caps), [result, memory]);
+      runOn(engine, (caps) => lowerSort({ axis, descending, from, out, x: x.view }, caps), [result, memory]);
       const rank = (v: number): number => (Number.isNaN(v) ? 1e9 : v);
       for (let line = 0; line < lines; line++) {
         const values = Array.from({ length: n }, (_, i) => rank(memory[x.at(line, i)]!));
@@ -139,7 +139,7 @@ for (const [name, make] of Object.entries(makers)) {
         const got = Array.from({ length: count }, (_, k) =>
           layout === 'columns' ? result[k * lines + line] : result[line * count + k],
         );
-        expect(got).toEqual(order.slice(0, count));
+        expect(got).toEqual(order.slice(from, from + count));
       }
     }
 
@@ -172,16 +172,53 @@ for (const [name, make] of Object.entries(makers)) {
       if (fast) for (const count of [1, 32, 33, 500, 8000]) checkSort('rows', 2, 66001, count, true);
     });
 
+    it('finds elements at ranks in the middle, where keys are equal too', () => {
+      for (const [n, from, count] of [
+        [30, 14, 2],
+        [60, 59, 1],
+        [300, 149, 2],
+        [1000, 400, 3],
+        [9001, 4500, 1],
+      ] as const)
+        for (const layout of ['rows', 'columns'] as const) checkSort(layout, 2, n, count, n % 2 === 0, from);
+      if (fast)
+        for (const [from, count] of [
+          [1, 1],
+          [33000, 2],
+          [69999, 1],
+        ] as const)
+          checkSort('rows', 2, 70001, count, false, from);
+    });
+
+    it('finds elements of 64 bits at ranks in the middle', () => {
+      for (const n of fast ? [90, 700, 9001, 40001] : [90, 700]) {
+        const memory = Float64Array.from(numbers(n, 11), (v, i) => Math.round(v / 25) * (1 + (i % 5) * 2 ** -45));
+        const result = new Int32Array(2);
+        const spec = {
+          axis: 0,
+          descending: true,
+          from: n / 2 - (n % 2) / 2,
+          out: rowMajor('int32', [2]),
+          x: rowMajor('float64', [n]),
+        };
+        runOn(engine, (caps) => lowerSort(spec, caps), [result, memory]);
+        const order = Array.from(memory.keys());
+        order.sort((i, j) => memory[j]! - memory[i]! || i - j);
+        expect(Array.from(result)).toEqual(order.slice(spec.from, spec.from + 2));
+      }
+    });
+
     it('finds the first few where every element is better than the one before', () => {
       const n = fast ? 20000 : 1500;
       for (const count of [3, 60]) {
         const out = rowMajor('int32', [count]);
         const result = new Int32Array(count);
         const rising = Float32Array.from({ length: n }, (_, i) => i);
-        runOn(engine, (caps) => lowerSort({ axis: 0, descending: true, out, x: rowMajor('float32', [n]) }, caps), [
-          result,
-          rising,
-        ]);
+        runOn(
+          engine,
+          (caps) => lowerSort({ axis: 0, descending: true, from: 0, out, x: rowMajor('float32', [n]) }, caps),
+          [result, rising],
+        );
         expect(Array.from(result)).toEqual(Array.from({ length: count }, (_, i) => n - 1 - i));
       }
     });
@@ -192,7 +229,7 @@ for (const [name, make] of Object.entries(makers)) {
         const result = new Int32Array(n);
         const out = rowMajor('int32', [n]);
         const x = rowMajor('float64', [n]);
-        runOn(engine, (caps) => lowerSort({ axis: 0, descending: false, out, x }, caps), [result, memory]);
+        runOn(engine, (caps) => lowerSort({ axis: 0, descending: false, from: 0, out, x }, caps), [result, memory]);
         const order = Array.from(memory.keys());
         order.sort((i, j) => memory[i]! - memory[j]! || i - j);
         expect(Array.from(result)).toEqual(order);
@@ -272,8 +309,9 @@ describe('a million elements on groups of threads', () => {
       const x = { slot: 1, view: row };
       return lowerScan({ op: 'linear', axis: 0, reverse: false, out: row, x, factor: { ...x, slot: 2 } }, threadCaps);
     },
-    sort: () => lowerSort({ axis: 0, descending: false, out: rowMajor('int32', [n]), x: row }, threadCaps),
-    'first ten': () => lowerSort({ axis: 0, descending: true, out: rowMajor('int32', [10]), x: row }, threadCaps),
+    sort: () => lowerSort({ axis: 0, descending: false, from: 0, out: rowMajor('int32', [n]), x: row }, threadCaps),
+    'first ten': () =>
+      lowerSort({ axis: 0, descending: true, from: 0, out: rowMajor('int32', [10]), x: row }, threadCaps),
     scatter: () =>
       lowerScatter(
         {

@@ -286,7 +286,7 @@ const productRule: GradientRule<'scatter'> = ({ grad, src, attr }) => {
   const flatShape = base.shape.map((size, i) => (i === axis ? count : size));
   const factors = p.concat([base, p.reshape(updates, flatShape)], axis);
   const places = p.concat([p.iota(n), p.reshape(index, [count])], 0);
-  const order = makeNode(argSortPrimitive, [places], { axis: 0, descending: false, count: n + count });
+  const order = makeNode(argSortPrimitive, [places], { axis: 0, descending: false, from: 0, count: n + count });
   const sorted = makeNode(gatherPrimitive, [factors, order], { axis });
   const at = makeNode(gatherPrimitive, [places, order], { axis: 0 });
   const line = base.shape.map((_, i) => (i === axis ? n + count : 1));
@@ -358,10 +358,10 @@ declare module '../graph/node.ts' {
      */
     scan: { readonly op: 'sum' | 'prod' | 'max' | 'min' | 'linear'; readonly axis: number; readonly reverse: boolean };
     /**
-     * int32 positions of the first `count` elements in sorted order along an axis. The sort is stable, also if `descending`. NaN is greater than
+     * int32 positions of `count` elements in sorted order along an axis, from rank `from` on. The sort is stable, also if `descending`. NaN is greater than
      * every number; -0 equals 0.
      */
-    argSort: { readonly axis: number; readonly descending: boolean; readonly count: number };
+    argSort: { readonly axis: number; readonly descending: boolean; readonly from: number; readonly count: number };
   }
 }
 
@@ -443,8 +443,9 @@ export const argSortPrimitive: Definition<'argSort'> = /* @__PURE__ */ define('a
       const { shape } = src[0]!;
       checkAxis('argSort', attr.axis, shape);
       const n = shape[attr.axis]!;
-      if (!Number.isInteger(attr.count) || attr.count < 0 || attr.count > n)
-        fail('argSort', say`cannot give ${attr.count} of ${n} positions; must be from 0 to ${n}`, shape);
+      const [from, most] = [attr.from, n - attr.from];
+      if (!Number.isInteger(attr.count) || attr.count < 0 || attr.count > most || from < 0)
+        fail('argSort', say`cannot give ${attr.count} of ${most} positions; must be from 0 to ${most}`, shape);
       return shape.map((size, axis) => (axis === attr.axis ? attr.count : size));
     },
     dtype: () => 'int32',
@@ -453,13 +454,14 @@ export const argSortPrimitive: Definition<'argSort'> = /* @__PURE__ */ define('a
   work: 40,
   encode: (a, out) => {
     out.push(a.axis * 2 + Number(a.descending));
+    out.push(a.from);
     out.push(a.count);
   },
   gradient: () => [],
   batch: (c) => makeAgain(c.node, everySource(c), { ...c.attr, axis: c.attr.axis + 1 }),
   programs: (node) =>
     programsOf(node, ({ out, slot }, caps) => {
-      const { axis, descending } = node.attr;
-      return lowerSort({ axis, descending, out, x: slot(0).view }, caps);
+      const { axis, descending, from } = node.attr;
+      return lowerSort({ axis, descending, from, out, x: slot(0).view }, caps);
     }),
 });

@@ -122,6 +122,7 @@ function sortUpdates(set: ProgramSet, { axis, out, index }: ScatterSpec, caps: C
       lines: 1,
       n: many,
       count: many,
+      from: 0,
       words: 1,
       bits: Math.ceil(Math.log2(size)),
       adjacent: false,

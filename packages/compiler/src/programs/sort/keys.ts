@@ -70,7 +70,9 @@ function keysOf(view: TensorView, descending: boolean): SortKeys {
 export interface SortSpec {
   readonly axis: number;
   readonly descending: boolean;
-  /** Slot 0: int32, `count` positions in every line. */
+  /** The first rank that is wanted. */
+  readonly from: number;
+  /** Slot 0: int32, in every line positions of the elements from that rank on. */
   readonly out: TensorView;
   /** Slot 1. */
   readonly x: TensorView;
@@ -80,8 +82,9 @@ export interface SortSpec {
 export interface LineSort {
   readonly lines: number;
   readonly n: number;
-  /** How many are wanted, the first in order. */
+  /** How many of the first in order are needed, and the rank from which on they are wanted. */
   readonly count: number;
+  readonly from: number;
   readonly words: 1 | 2;
   /** Bits that a word has. */
   readonly bits: number;
@@ -89,13 +92,13 @@ export interface LineSort {
   readonly adjacent: boolean;
   /** Opens the elements in a program: word `word` of the key of element i of a line, or of `lanes` from the i-th on. */
   open(w: ProgramWriter): (line: KNode, i: KNode, word: number, lanes?: number) => KNode;
-  /** Opens the result: stores the position of the element of a rank. Null: temporaries are the result. */
+  /** Opens the result: stores the position of the element of a rank, if it is wanted. Null: temporaries are the result. */
   readonly result: ((w: ProgramWriter) => (line: KNode, rank: KNode, position: KNode, gate?: KNode) => void) | null;
   /** The memory of the result, if it is room for the positions of all lines one after the other: until it is stored, passes put theirs there. */
   readonly room?: ((w: ProgramWriter, access: 'read' | 'write') => KNode) | undefined;
 }
 
-/** Holds for ranks that are wanted: a gate of `result`. Undefined where all are. */
+/** Holds for ranks that are needed: a gate of `result`. Undefined where all are. */
 export function wanted({ e }: ProgramWriter, { n, count }: LineSort, rank: KNode): KNode | undefined {
   return count < n ? e.lt(rank, count) : undefined;
 }
@@ -106,14 +109,15 @@ export interface Sorted {
   readonly order: Temp;
 }
 
-export function lineSort({ axis, descending, out, x }: SortSpec): LineSort {
+export function lineSort({ axis, descending, from, out, x }: SortSpec): LineSort {
   const keys = keysOf(x, descending);
-  const [n, count] = [x.shape[axis]!, out.shape[axis]!];
+  const [n, count] = [x.shape[axis]!, from + out.shape[axis]!];
   const lines = linesOf(x.shape, axis);
   return {
     lines,
     n,
     count,
+    from,
     words: keys.words,
     bits: 32,
     adjacent: x.strides[axis] === 1,
@@ -127,8 +131,8 @@ export function lineSort({ axis, descending, out, x }: SortSpec): LineSort {
       const { b, e } = w;
       const target = w.param(0, 'int32', 'write', out.span);
       return (line, rank, position, gate) => {
-        const at = e.add(lineStart(e, out, axis, line), e.mul(rank, out.strides[axis]!));
-        b.store(target, at, position, gate);
+        const at = e.add(lineStart(e, out, axis, line), e.mul(e.sub(rank, from), out.strides[axis]!));
+        b.store(target, at, position, from === 0 ? gate : e.and(gate ?? e.bool(true), e.le(from, rank)));
       };
     },
     room: out.span === lines * n ? (w, access) => w.param(0, 'int32', access, out.span) : undefined,

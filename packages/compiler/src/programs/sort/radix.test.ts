@@ -49,6 +49,7 @@ describe('sorting by digits', () => {
             lines: 1,
             n,
             count: n,
+            from: 0,
             words: 1,
             bits,
             adjacent: true,
@@ -77,7 +78,7 @@ describe('sorting by digits', () => {
   it('holds positions in the memory of the result between passes, so that a sort takes three temporaries of its length', () => {
     const n = manyByDigits;
     const sorted = (dtype: 'float32' | 'float64', count: number): number => {
-      const spec = { axis: 0, descending: false, out: rowMajor('int32', [count]), x: rowMajor(dtype, [n]) };
+      const spec = { axis: 0, descending: false, from: 0, out: rowMajor('int32', [count]), x: rowMajor(dtype, [n]) };
       const { temps } = lowerSort(spec, vectorCaps);
       return temps.filter((bytes) => bytes >= 4 * n).length;
     };
@@ -92,6 +93,7 @@ describe('sorting by digits', () => {
     const spec = {
       axis: 1,
       descending: false,
+      from: 0,
       out: rowMajor('int32', [lines, n]),
       x: rowMajor('float32', [lines, n]),
     };
@@ -147,7 +149,13 @@ describe('sorting by digits', () => {
       [1, false],
     ] as const) {
       const order = new Int32Array(lines * n).fill(-1);
-      const spec = { axis: 1, descending: false, out: rowMajor('int32', [lines, n]), x: rowMajor(dtype, [lines, n]) };
+      const spec = {
+        axis: 1,
+        descending: false,
+        from: 0,
+        out: rowMajor('int32', [lines, n]),
+        x: rowMajor(dtype, [lines, n]),
+      };
       const width = dtype === 'uint64' ? 1 : lanes;
       runOn(
         single,

@@ -278,7 +278,7 @@ function differs(w: ProgramWriter, all: Digits, memory: KNode, line: KNode, { pa
 }
 
 /** The part of a group of one thread: its line, its first element, and how many it has. */
-function partOf(
+export function partOf(
   { e, group }: ProgramWriter,
   { n }: LineSort,
   { each, many }: Parts,
@@ -288,7 +288,12 @@ function partOf(
 }
 
 /** Runs a statement for so many elements, vectors of them as long as they last. */
-function inVectors({ b, e }: ProgramWriter, many: KNode, lanes: number, run: (k: KNode, width?: number) => void): void {
+export function inVectors(
+  { b, e }: ProgramWriter,
+  many: KNode,
+  lanes: number,
+  run: (k: KNode, width?: number) => void,
+): void {
   const whole = e.idiv(many, lanes);
   b.loop(whole, (k) => run(e.mul(k, lanes), lanes));
   const rest = e.mul(whole, lanes);

@@ -3,7 +3,7 @@
  *
  * Short lines: the place of an element is the number of those before it (counting ranks). Long lines by single threads: the few first
  * are selected (below), otherwise radix sort (radix.ts). Long lines by groups of threads: merge sort of chunks in group memory
- * (merge.ts), or radix sort where there are many elements and few digits.
+ * (merge.ts), or radix sort where there are many elements and few digits. Of ranks in the middle single threads find those alone (ranks.ts).
  */
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
@@ -11,6 +11,7 @@ import { ProgramSet, type ProgramWriter } from '../program-set.ts';
 import { addLines, type LineSort, lineSort, precedes, type Sorted, type SortSpec, wanted } from './keys.ts';
 import { type Best, bestMemory, takeBest } from './lists.ts';
 import { mergeSort } from './merge.ts';
+import { findRanks } from './ranks.ts';
 import { partsOfGroups, partsOfThreads, passesOf, radixInGroup, radixInParts, radixMemory } from './radix.ts';
 
 /** Lines up to this length are sorted by counting. */
@@ -30,6 +31,7 @@ export function lowerSort(spec: SortSpec, caps: CodegenCaps): Lowered {
   if (caps.simt && n <= shortLine) byThreads(set, sort);
   else if (caps.simt) sortByGroups(set, sort, caps);
   else if (n <= shortLine || (n <= countedLine && !maySelect(sort, caps))) byCounting(set, sort, caps);
+  else if (sort.from > 0 && findRanks(set, sort, caps)) return set.result();
   else if (maySelect(sort, caps)) select(set, sort, caps);
   else {
     const lanes = sort.adjacent && sort.words === 1 ? caps.vectorBytes / 4 : 1;

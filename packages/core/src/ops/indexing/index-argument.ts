@@ -195,10 +195,17 @@ function sortable(dtype: DType): DType {
   return kind === 'float' ? 'float32' : kind === 'int' ? 'int32' : 'uint32';
 }
 
-/** Positions of the first `count` elements in order along an axis; a scalar is one element. */
-export function orderOf(x: Node, axis: number, descending: boolean, count: number = x.shape[axis] ?? 1): Node {
+/** Positions of `count` elements in order along an axis, from rank `from` on; a scalar is one element. */
+export function orderOf(
+  x: Node,
+  axis: number,
+  descending: boolean,
+  count: number = x.shape[axis] ?? 1,
+  from: number = 0,
+): Node {
   if (x.shape.length === 0) return p.constant(0, 'int32');
-  return makeNode(argSortPrimitive, [p.cast(p.stopGradient(x), sortable(x.dtype))], { axis, descending, count });
+  const sorted = p.cast(p.stopGradient(x), sortable(x.dtype));
+  return makeNode(argSortPrimitive, [sorted], { axis, descending, from, count });
 }
 
 /** The elements at positions along an axis. */

@@ -191,27 +191,37 @@ function quantiles(
   const n = axes.reduce((product, axis) => product * shape[axis]!, 1);
   const last = lead.length;
   const line = p.reshape(p.permute(node, [...rest, ...axes]), [...lead, n]);
-  const sorted = elementsAt(line, orderOf(line, last, false), last);
+  const places = qs.map((q) => around(op, q, n, options.interpolation ?? 'linear'));
+  const one = places.length === 1 ? chosen(line, places[0]!) : null;
+  const sorted = one ?? elementsAt(line, orderOf(line, last, false), last);
+  const first = one === null ? 0 : places[0]![0];
   const at = (place: number): Node =>
     p.reshape(
       p.slice(
         sorted,
-        [...lead.map(() => 0), place],
+        [...lead.map(() => 0), place - first],
         [...lead, 1],
         [...lead, n].map(() => 1),
       ),
       lead,
     );
   // NaN is last in order, and any makes the result NaN.
-  const greatest = at(n - 1);
-  const spoilt = p.unary('isNaN', greatest);
-  return qs.map((q) => {
-    const [low, high, weight] = around(op, q, n, options.interpolation ?? 'linear');
+  const greatest = one === null ? at(n - 1) : null;
+  return places.map(([low, high, weight]) => {
     const value =
       weight === 0 ? at(low) : p.add(p.mul(at(low), p.like(node, 1 - weight)), p.mul(at(high), p.like(node, weight)));
-    const result = p.where(spoilt, greatest, value);
+    const result = greatest === null ? value : p.where(p.unary('isNaN', greatest), greatest, value);
     return keepDims ? p.reshape(result, keepAxes(shape, axes)) : result;
   });
+}
+
+/** The elements around one quantile, found without sorting all of a line; those of a line with NaN are all NaN. */
+function chosen(line: Node, [low, high]: readonly [number, number, number]): Node {
+  const last = line.shape.length - 1;
+  // NaN is the greatest.
+  const top = p.reshape(p.argReduce(p.stopGradient(line), 'max', [last]), keepAxes(line.shape, [last]));
+  const spoilt = p.unary('isNaN', p.stopGradient(elementsAt(line, top, last)));
+  return elementsAt(line, p.where(spoilt, top, orderOf(line, last, false, high - low + 1, low)), last);
 }
 
 /**
