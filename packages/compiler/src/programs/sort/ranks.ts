@@ -1,9 +1,9 @@
 /**
- * Positions of the elements at a few ranks of lines, which are not sorted for it. By single threads; equal keys are in the order they came in, as in a stable
- * sort, and all counts are whole numbers, so results are the same for any number of threads.
+ * Positions of the elements at a few ranks of lines, which are not sorted for it. By single threads; equal keys are in the order they
+ * came in, as in a stable sort, and all counts are whole numbers, so results are the same for any number of threads.
  *
- * Short lines: the key at a rank is found bit by bit, by vectors that count smaller keys. Long lines are cut into parts, and digits are found from the most
- * significant on (radix select): elements are counted by digit, and those of other digits left out.
+ * Short lines: the key at a rank is found bit by bit, by vectors that count smaller keys. Long lines are cut into parts, and digits are
+ * found from the most significant on (radix select): elements are counted by digit, and those of other digits left out.
  */
 import type { CodegenCaps } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';

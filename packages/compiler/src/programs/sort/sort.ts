@@ -3,7 +3,7 @@
  *
  * Short lines: the place of an element is the number of those before it (counting ranks). Long lines by single threads: the few first
  * are selected (below), otherwise radix sort (radix.ts). Long lines by groups of threads: merge sort of chunks in group memory
- * (merge.ts), or radix sort where there are many elements and few digits. Of ranks in the middle single threads find those alone (ranks.ts).
+ * (merge.ts), or radix sort where there are many elements and few digits. Single threads find ranks in the middle alone (ranks.ts).
  */
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
