@@ -4,6 +4,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { poclLockFolder } from '../packages/backend-opencl/src/build-locks.ts';
+import { cacheFolder } from '../packages/core/src/engine/folders.ts';
 import { conformanceName, engines, isThere } from './engines.mjs';
 import { parts } from './long/parts.mjs';
 import { dayLines, resultLines, totalLine } from './long/report.mjs';
@@ -85,6 +87,19 @@ describe('the table', () => {
         expect(args).not.toContain('--sample');
         expect(env.POLYGRAD_LONG).toBe('1');
       }
+    }
+  });
+
+  it('has PoCL compile the suite quickly, apart from what it compiles as users have it', () => {
+    const quick = parts.filter(({ env }) => env?.POCL_WORK_GROUP_SPECIALIZATION === '0');
+    expect(names(quick)).toEqual(names(parts).filter((name) => /^conformance opencl(-simt)? \d/.test(name)));
+    for (const { env } of quick) {
+      expect(env.POCL_EXTRA_BUILD_FLAGS).toBe('-cl-opt-disable');
+      // Neither the kernels that the engine keeps nor those that PoCL keeps may come to a run without these options.
+      expect(cacheFolder('opencl', { platform: 'linux', env: { ...process.env, ...env } })).not.toBe(
+        cacheFolder('opencl'),
+      );
+      expect(poclLockFolder({ ...process.env, ...env })).not.toBe(poclLockFolder());
     }
   });
 

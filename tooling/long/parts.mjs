@@ -2,7 +2,7 @@
  * The long tests, a table of named parts. Each says how many minutes it takes about on two cores: no more than a continuous integration
  * has left when the everyday tests are done. What is in no part is not run: `long.test.mjs` finds files and engines that are in none.
  */
-import { deviceEnvironment } from '../devices/environment.mjs';
+import { deviceEnvironment, quickPocl } from '../devices/environment.mjs';
 import { conformanceCommand, conformanceName, engines, isThere, required } from '../engines.mjs';
 
 /** Tests of vitest: files, and of one file those whose name contains a text. */
@@ -117,6 +117,8 @@ const conformance = engines.filter(isThere).flatMap((entry) => {
   const { parts, minutes } = entry.whole ?? { parts: 0 };
   const env = {
     ...(entry.browser ? {} : deviceEnvironment()),
+    // What PoCL makes of a kernel by default is run by the sample of `npm test`, and by random programs.
+    ...(entry.engine.startsWith('opencl') ? quickPocl() : {}),
     POLYGRAD_LONG: '1',
     POLYGRAD_REQUIRE: [...required].join(),
   };
