@@ -65,6 +65,10 @@ describe('fit', () => {
     await expect(trained({}, rows)).rejects.toThrow(/bad x of a batch: a list.*, as Dataset.batch makes/);
   });
 
+  it('says of pairs how batches are written', async () => {
+    await expect(trained({}, [[batch.x, batch.y]])).rejects.toThrow(/bad batch: a list; must be an object \{ x, y \}/);
+  });
+
   it('says of an iterator that it is used up', async () => {
     function* once() {
       yield batch;
@@ -75,10 +79,13 @@ describe('fit', () => {
   it('refuses metrics and callbacks in other forms', async () => {
     await expect(trained({ metrics: [nn.accuracy] })).rejects.toThrow(/bad metrics: a list.*such as \{ accuracy \}/);
     await expect(trained({ callbacks: [nn.earlyStopping] })).rejects.toThrow(
-      /bad callback: a function; must be an object/,
+      /bad callback: a function; must be an object, such as earlyStopping\(\) gives/,
     );
     const misspelt = { onEpochEnds: () => undefined };
     await expect(trained({ callbacks: [misspelt] })).rejects.toThrow(/nothing calls 'onEpochEnds' of a callback/);
+    await expect(trained({ callbacks: [{ on_epoch_end: () => undefined }] })).rejects.toThrow(
+      /nothing calls 'on_epoch_end' of a callback; it has .*onEpochEnd/,
+    );
     // What is called otherwise is the callback's own.
     await trained({ callbacks: [{ once: 1, onEpochEnd: () => undefined }] });
     const watch = (report: { valLoss?: number }) => report.valLoss;
@@ -104,6 +111,17 @@ it('accuracy asks for class numbers', () => {
   expect(() => nn.accuracy(ones([2, 2]), ones([2, 2]))).toThrow(
     /\[accuracy\] targets are Tensor float32 \[2, 2\]; give class numbers, cast\(\) or argMax\(\)/,
   );
+});
+
+it('accuracy asks for numbers of all classes', () => {
+  const labels = tensor([0, 1], { dtype: 'int32' });
+  expect(() => nn.accuracy(labels, labels)).toThrow(/\[accuracy\] predictions are Tensor int32 \[2\]; give \[rows, classes\]/);
+});
+
+it('saveModel and compile of other libraries', async () => {
+  const model = new nn.Linear(2, 2);
+  await expect(loose(nn.saveModel, model, 'here')).rejects.toThrow(/bad path: a Linear; .*the model comes second/);
+  expect(() => Reflect.get(model, 'compile')).toThrow(/no 'compile' of a Linear: .*or fit/);
 });
 
 it('batch norm asks for the axes of its name', () => {

@@ -75,7 +75,8 @@ describe('registry', () => {
     await expect(setEngine(undefined as never)).rejects.toThrow(
       /not an engine: undefined; give one, or .* registered are one/,
     );
-    await expect(setEngine({ device: 'gpu' } as never)).rejects.toThrow(/not an engine: object/);
+    await expect(setEngine({ device: 'gpu' } as never)).rejects.toThrow(/not an engine: an object without name, caps, alloc, .*, submit, .*dispose; give one/);
+    await expect(setEngine(Promise.resolve() as never)).rejects.toThrow(/not an engine: a promise \(await it\); give/);
     const { caps, ...rest } = createNullEngine();
     const plain = { ...rest, caps: { ...caps, lowering: undefined } };
     await expect(setEngine(plain as never)).rejects.toThrow(/caps\.lowering is undefined; engines name vectorLowering/);

@@ -13,7 +13,7 @@ import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { shown } from '@polygrad/compiler/shape/options';
 import { DeviceLostError, EngineDisposedError, EngineMissingError, UnsupportedError } from './errors.ts';
 import { poolOf } from './pool.ts';
-import { say } from '@polygrad/compiler/shape/shown';
+import { isPlain, say } from '@polygrad/compiler/shape/shown';
 
 /** What a backend found on this machine. Higher scores are chosen first; 0 or less: not usable. */
 export interface Probe {
@@ -234,9 +234,16 @@ export async function setEngine(
 
 /** Throws EngineMissingError unless a value is an engine. */
 export function checkEngine(op: string, engine: IEngine): void {
-  if (typeof engine?.submit !== 'function')
-    throw missing(op, `not an engine: ${engine === null ? 'null' : typeof engine}; give one, or a backend's name`);
+  if (typeof engine?.submit === 'function') return;
+  const lacks = told && isPlain(engine) ? ` without ${parts.filter((name) => !(name in engine)).join(', ')}` : '';
+  throw missing(op, `not an engine: ${shown(engine)}${lacks}; give one, or a backend's name`);
 }
+
+/** What each engine has: what one that is refused lacks is named. */
+const parts: readonly (keyof IEngine)[] =
+  /* @__PURE__ */ 'name device caps alloc free upload download compile release submit idle memory dispose'.split(
+    ' ',
+  ) as never;
 
 /** What this copy of the package loads; the registry may belong to another copy. */
 const loads = new Set<Load>();

@@ -5,6 +5,8 @@
  * first, and loads it for that alone. It uses nothing of the runtime: no plans, no counts, and memory and kernels are released before it ends.
  */
 import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '../engine/engine.ts';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
+import { say, shown } from '@polygrad/compiler/shape/shown';
 import { UnsupportedError } from '../engine/errors.ts';
 import { type Numbers, type Question, questions } from './questions.ts';
 
@@ -127,14 +129,24 @@ function failureIn({ kernels }: Asked): Error | null {
   return null;
 }
 
+/** Throws where it is no engine at all, but a backend's name or nothing: that says nothing about a driver. */
+function checkIsEngine(op: string, engine: unknown): void {
+  if (typeof engine !== 'object' || engine === null || !('caps' in engine))
+    throw new ArgumentError(
+      op,
+      say`not an engine: ${shown(engine)}; give an engine, such as await setEngine('cpu') returns`,
+    );
+}
+
 const words = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
  * Has an engine compute known answers: products, plain and through group memory with its barriers; reductions, `exp` and `log1p` by units in
- * the last place, 16-bit floats, all at sizes that fit no vector and no group. Never throws: an error is a wrong answer. The engine may be in
+ * the last place, 16-bit floats, all at sizes that fit no vector and no group. An error of the engine is a wrong answer. The engine may be in
  * use; the caller must watch for a hang.
  *
  * @returns what is wrong with the engine, if anything
+ * @throws ArgumentError for what is no engine, as a backend's name
  * @example
  * import { selfTest } from '@polygrad/core/engine/self-test';
  * import { createReferenceEngine } from '@polygrad/testing';
@@ -142,6 +154,7 @@ const words = (error: unknown): string => (error instanceof Error ? error.messag
  * console.log(wrong); //=> null
  */
 export async function selfTest(engine: IEngine): Promise<SelfTestResult> {
+  checkIsEngine('selfTest', engine);
   const start = performance.now();
   let asked: Asked | null = null;
   let wrong: string | null;
@@ -163,12 +176,14 @@ export async function selfTest(engine: IEngine): Promise<SelfTestResult> {
  * `selfTest` for engines that compile and read at once (`downloadSync`): it returns without awaiting.
  *
  * @returns what is wrong with the engine, if anything
+ * @throws ArgumentError for what is no engine, as a backend's name
  * @example
  * import { selfTestSync } from '@polygrad/core/engine/self-test';
  * import { createReferenceEngine } from '@polygrad/testing';
  * console.log(selfTestSync(createReferenceEngine()).wrong); //=> null
  */
 export function selfTestSync(engine: IEngine): SelfTestResult {
+  checkIsEngine('selfTestSync', engine);
   const start = performance.now();
   let asked: Asked | null = null;
   let wrong: string | null;

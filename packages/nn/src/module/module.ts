@@ -337,6 +337,7 @@ refuseNames(
     'requires_grad_ trainable': 'freeze(), and freeze(false)',
     'count_params countParams': 'parameterCount()',
     summary: 'summary(model, shape), a function',
+    compile: "compile(step) of '@polygrad/core', or fit, whose options name optimizer and loss",
     'to cuda cpu': "await setEngine('cuda') before the model is made",
     'half bfloat16 double float': 'the option dtype of layers, or fit with precision',
     'register_buffer registerBuffer': 'this.name = buffer(value)',

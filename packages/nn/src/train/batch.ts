@@ -70,6 +70,7 @@ export function toDevice(op: string, batch: TrainBatch): { x: Tensor; y: Tensor;
     );
     return tensor(value);
   };
+  checkFits(op, 'batch', batch, !Array.isArray(batch), 'an object { x, y }');
   const [x, y] = [put('x', batch?.x), put('y', batch?.y)];
   const rows = x.shape[0];
   if (rows === undefined || rows !== y.shape[0]) {

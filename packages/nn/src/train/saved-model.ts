@@ -95,7 +95,13 @@ function partsOf(op: string, given: AnyModule | TrainingParts): object {
 }
 
 function checkPath(op: string, path: unknown): void {
-  checkFits(op, 'path', path, typeof path === 'string' && path !== '', 'the path of a file');
+  checkFits(
+    op,
+    'path',
+    path,
+    typeof path === 'string' && path !== '',
+    'the path of a file, and the model comes second',
+  );
 }
 
 /**

@@ -52,7 +52,7 @@ function parse(equation: string, count: number): Equation {
   if (inputs.length !== count) {
     throw new ArgumentError(
       'einsum',
-      say`equation '${equation}' names ${inputs.length} operands: ${count} are given; separate them by commas`,
+      say`equation '${equation}' names ${inputs.length} operands: ${count} are given; give one after the other, einsum('ij,jk->ik', a, b)`,
     );
   }
   return { inputs, output: right === undefined ? null : terms(right, equation) };
