@@ -1,7 +1,8 @@
 /**
  * Counter-based random numbers for shuffling: Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror, Shaw: "Parallel
  * random numbers: as easy as 1, 2, 3", 2011). The n-th number depends on the key and on n alone, so an epoch's order
- * can be made without making those before it. Random tensors are the core package's business, not this file's.
+ * can be made without making those before it. Random tensors are the core package's business, which has the same rounds (`tensor/random-key.ts`): this
+ * package knows no other, so that loaders and workers carry nothing of it.
  */
 import { checkFits, checkInteger, mostRows } from './errors.ts';
 

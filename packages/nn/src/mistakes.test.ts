@@ -79,12 +79,12 @@ describe('fit', () => {
   it('refuses metrics and callbacks in other forms', async () => {
     await expect(trained({ metrics: [nn.accuracy] })).rejects.toThrow(/bad metrics: a list.*such as \{ accuracy \}/);
     await expect(trained({ callbacks: [nn.earlyStopping] })).rejects.toThrow(
-      /bad callback: a function; must be an object, such as earlyStopping\(\) gives/,
+      /bad callback: a function; must be an object/,
     );
     const misspelt = { onEpochEnds: () => undefined };
     await expect(trained({ callbacks: [misspelt] })).rejects.toThrow(/nothing calls 'onEpochEnds' of a callback/);
     await expect(trained({ callbacks: [{ on_epoch_end: () => undefined }] })).rejects.toThrow(
-      /nothing calls 'on_epoch_end' of a callback; it has .*onEpochEnd/,
+      /nothing calls 'on_epoch_end' of a callback/,
     );
     // What is called otherwise is the callback's own.
     await trained({ callbacks: [{ once: 1, onEpochEnd: () => undefined }] });
@@ -115,7 +115,9 @@ it('accuracy asks for class numbers', () => {
 
 it('accuracy asks for numbers of all classes', () => {
   const labels = tensor([0, 1], { dtype: 'int32' });
-  expect(() => nn.accuracy(labels, labels)).toThrow(/\[accuracy\] predictions are Tensor int32 \[2\]; give \[rows, classes\]/);
+  expect(() => nn.accuracy(labels, labels)).toThrow(
+    /\[accuracy\] predictions are Tensor int32 \[2\]; give \[rows, classes\]$/,
+  );
 });
 
 it('saveModel and compile of other libraries', async () => {

@@ -16,5 +16,15 @@ export function refuseNames<T extends object>(
   _error: (name: string, instead: string, self: T) => Error,
 ): void {}
 
+/*@__NO_SIDE_EFFECTS__*/
+export function meantOf(_op: string): string {
+  return '';
+}
+
+/*@__NO_SIDE_EFFECTS__*/
+export function lacking(_engine: object): string {
+  return '';
+}
+
 /** Whether errors say which rule the library's own code breaks, and what a wrong name may have meant. Constant, so that bundlers leave texts out. */
 export const told: boolean = false;

@@ -1,5 +1,5 @@
 /** Options checked against a table: unknown names and values that do not fit are refused, with what would fit. */
-import { told } from '#shown-as';
+import { meantOf, told } from '#shown-as';
 import { type DType, dtypeInfo } from './dtype.ts';
 import { ArgumentError } from './errors.ts';
 import { isPlain, say, shown } from './shown.ts';
@@ -42,11 +42,6 @@ type NameOfEach<Options> = Options extends object ? keyof Options & string : nev
 /** A rule for each option of a type: none may be left out, and there are no others. */
 export type OptionRules<Options> = Readonly<Record<OptionName<Options>, OptionRule>>;
 
-/** Functions that give a function: arguments of that one may be meant where options are wrong. */
-const transforms: ReadonlySet<string> = /* @__PURE__ */ new Set(
-  'grad grads valueAndGrad jacobian hessian vmap compile'.split(' '),
-);
-
 /** Error class that names an operation. */
 type Failure = new (op: string, message: string) => Error;
 
@@ -68,8 +63,7 @@ export function checkFields<Options>(
   if (options === undefined) return;
   const known = (): string => `nown are ${Object.keys(rules).join(', ')}`;
   if (!isPlain(options)) {
-    const meant = told && transforms.has(op) ? `, and ${op}(f) is the function to call, as in ${op}(f)(x)` : '';
-    throw new Failed(op, say`bad options: ${shown(options)}; must be an object, k${known()}${meant}`);
+    throw new Failed(op, say`bad options: ${shown(options)}; must be an object, k${known()}${told ? meantOf(op) : ''}`);
   }
   for (const name in options) {
     const value = (options as Readonly<Record<string, unknown>>)[name];

@@ -87,5 +87,17 @@ export function refuseNames<T extends object>(
     }
 }
 
+/** What wrong options of a function may be: arguments of the function that it gives, as JAX has it, too. */
+export function meantOf(op: string): string {
+  if (!/^(grads?|valueAndGrad|jacobian|hessian|vmap|compile)$/.test(op)) return '';
+  return `, and ${op}(f) is the function to call, as in ${op}(f)(x)`;
+}
+
+/** What an object that is taken for an engine has not. */
+export function lacking(engine: object): string {
+  const parts = 'name device caps alloc free upload download compile release submit idle memory dispose'.split(' ');
+  return ` without ${parts.filter((name) => !(name in engine)).join(', ')}`;
+}
+
 /** Whether errors say which rule the library's own code breaks, and what a wrong name may have meant. Constant, so that bundlers leave texts out. */
 export const told: boolean = true;

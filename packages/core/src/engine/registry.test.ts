@@ -75,7 +75,9 @@ describe('registry', () => {
     await expect(setEngine(undefined as never)).rejects.toThrow(
       /not an engine: undefined; give one, or .* registered are one/,
     );
-    await expect(setEngine({ device: 'gpu' } as never)).rejects.toThrow(/not an engine: an object without name, caps, alloc, .*, submit, .*dispose; give one/);
+    await expect(setEngine({ device: 'gpu' } as never)).rejects.toThrow(
+      /not an engine: an object without name, caps, alloc, .*, submit, .*dispose; give one/,
+    );
     await expect(setEngine(Promise.resolve() as never)).rejects.toThrow(/not an engine: a promise \(await it\); give/);
     const { caps, ...rest } = createNullEngine();
     const plain = { ...rest, caps: { ...caps, lowering: undefined } };

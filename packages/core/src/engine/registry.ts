@@ -5,7 +5,7 @@
  * Backend packages register a provider when they are imported. The registry is stored under a global symbol, so that several copies of
  * this package in one program share it. Nothing here imports a backend.
  */
-import { told } from '#shown-as';
+import { lacking, told } from '#shown-as';
 import type { IEngine } from './engine.ts';
 import { computesIn } from '@polygrad/compiler/ir/target';
 import type { DType } from '@polygrad/compiler/shape/dtype';
@@ -235,15 +235,9 @@ export async function setEngine(
 /** Throws EngineMissingError unless a value is an engine. */
 export function checkEngine(op: string, engine: IEngine): void {
   if (typeof engine?.submit === 'function') return;
-  const lacks = told && isPlain(engine) ? ` without ${parts.filter((name) => !(name in engine)).join(', ')}` : '';
-  throw missing(op, `not an engine: ${shown(engine)}${lacks}; give one, or a backend's name`);
+  const what = told && isPlain(engine) ? lacking(engine) : '';
+  throw missing(op, `not an engine: ${shown(engine)}${what}; give one, or a backend's name`);
 }
-
-/** What each engine has: what one that is refused lacks is named. */
-const parts: readonly (keyof IEngine)[] =
-  /* @__PURE__ */ 'name device caps alloc free upload download compile release submit idle memory dispose'.split(
-    ' ',
-  ) as never;
 
 /** What this copy of the package loads; the registry may belong to another copy. */
 const loads = new Set<Load>();

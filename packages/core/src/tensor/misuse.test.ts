@@ -118,6 +118,16 @@ it('a tensor taken for its value says what it is, and is no number', async () =>
   expect(() => loose(pg.tensor, [x, x])).toThrow(/^\[tensor\] element is no number: a Tensor; .*stack\(\) makes one/);
 });
 
+it('arguments given to what makes a function are named as such', async () => {
+  const x = await setUp();
+  const f = (t: pg.Tensor) => t.sum();
+  for (const make of [pg.grad, pg.grads, pg.valueAndGrad, pg.jacobian, pg.hessian, pg.vmap, pg.compile])
+    for (const given of [x, [x]])
+      expect(() => loose(make, f, given)).toThrow(
+        `and ${make.name}(f) is the function to call, as in ${make.name}(f)(x)`,
+      );
+});
+
 it('nested arrays that would end the process are refused, before anything is computed', async () => {
   // So many zeros are computed at once; here by an engine that computes nothing.
   await setUp(createNullEngine());
@@ -132,6 +142,14 @@ it('sizes given one by one are refused as the shape they are not', async () => {
   await setUp();
   for (const make of [pg.zeros, pg.ones, pg.rand, pg.randn])
     expect(() => loose(make, 2, 3)).toThrow(`[${make.name}] bad shape: 2; must be an array, such as [2, 3]`);
+});
+
+it('rows of 0 and 1 of an integer dtype in the place of class numbers', async () => {
+  await setUp();
+  const rows = pg.tensor([[0, 1]], { dtype: 'int32' });
+  expect(() => pg.crossEntropy(pg.ones([1, 2]), rows)).toThrow(
+    'needs [1] for predictions [1, 2] with classes along axis 1; argMax(target, 1) makes class numbers',
+  );
 });
 
 it('class numbers of a float dtype are named as such', async () => {

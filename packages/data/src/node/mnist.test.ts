@@ -118,6 +118,12 @@ describe('loadIdxFolder', () => {
     );
   });
 
+  it('names the function that takes a folder', async () => {
+    await expect(loadMnist('/data/mnist' as never)).rejects.toThrow(
+      "[mnist] bad options: '/data/mnist'; must be an object: write await loadIdxFolder('/data/mnist')",
+    );
+  });
+
   it('says which file is missing', async () => {
     const at = await tinySet('missing', { 't10k-labels-idx1-ubyte': null });
     const error = await failure(loadIdxFolder(at));

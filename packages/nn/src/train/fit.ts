@@ -187,13 +187,10 @@ function compiled(compile: NonNullable<FitOptions['compile']>, plain: Step): Ret
 /** Throws NnError unless a callback is an object; what is named as its functions are, and none of them, would never be called. */
 function checkCallback(callback: Callback): void {
   const isObject = typeof callback === 'object' && callback !== null;
-  checkFits('fit', 'callback', callback, isObject, 'an object, such as earlyStopping() gives');
+  checkFits('fit', 'callback', callback, isObject, 'an object');
   for (const name in callback)
     if (/^on[A-Z_]/.test(name) && !/^on(Train|Epoch)(Begin|End)$|^onStep$|^onCompile$/.test(name))
-      throw new NnError(
-        'fit',
-        `nothing calls '${name}' of a callback; it has onTrainBegin, onEpochBegin, onStep, onEpochEnd and onTrainEnd`,
-      );
+      throw new NnError('fit', `nothing calls '${name}' of a callback; see Callback`);
 }
 
 /** Throws NnError for arguments of `fit` that do not fit. Returns how the optimizer takes a step if it takes a closure. */

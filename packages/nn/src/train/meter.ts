@@ -35,10 +35,7 @@ export const accuracy: Metric = (prediction: Tensor, target: Tensor): Tensor => 
   if (isTensor(target) && target.dtype.includes('float'))
     throw new NnError('accuracy', `targets are ${String(target)}; give class numbers, cast() or argMax() makes them`);
   if (isTensor(prediction) && prediction.ndim < 2)
-    throw new NnError(
-      'accuracy',
-      `predictions are ${String(prediction)}; give [rows, classes], a number for each class and not its argMax()`,
-    );
+    throw new NnError('accuracy', `predictions are ${String(prediction)}; give [rows, classes]`);
   return cast(equal(argMax(prediction, { axis: 1 }), target), 'float32');
 };
 
