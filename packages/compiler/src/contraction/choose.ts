@@ -246,7 +246,8 @@ function rolesOf(c: Contraction): readonly (Roles & { readonly isOnly: boolean }
     const { own } = c.factors[1 - side]!;
     return [...c.factors[side]!.own, ...c.batch.filter(isFixed)].flatMap((column) =>
       (own.length === 0 ? [null] : own).flatMap((row) => {
-        if (!isFixed(column) && (row === null || leastOf(row) < leastRowsBeside || !isStoredAlong(c, column))) return [];
+        if (!isFixed(column) && (row === null || leastOf(row) < leastRowsBeside || !isStoredAlong(c, column)))
+          return [];
         const outer = orderOf(c).filter((r) => r !== column && r !== row);
         return [{ columns, column, rows: operands[1 - side]!, row, outer, isOnly: own.length === 1 }];
       }),
