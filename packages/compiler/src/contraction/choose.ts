@@ -41,7 +41,7 @@ import {
 } from '../codegen/costs/cpu.ts';
 import type { CodegenCaps } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
-import { coefficient, productOf, type Range, sizeOf, typicalOf } from '../ir/free-ranges.ts';
+import { productOf, type Range, sizeOf, typicalOf } from '../ir/free-ranges.ts';
 import { linearOf } from '../ir/simplify/integers.ts';
 import { isFixed, leastOf, Operand } from './access.ts';
 import type { Assembly } from './assembly.ts';
@@ -231,14 +231,6 @@ export function narrowLanes(column: Range, lanes: number, elementBytes: number, 
   return narrow;
 }
 
-/**
- * True if results lie side by side along a loop. Others are stored one by one from each tile: code that takes longer to plan than it saves where there are
- * three nests of tiles, as at columns that end at a size.
- */
-function isStoredAlong({ kernel }: Contraction, r: Range): boolean {
-  return kernel.stores.every(({ store }) => coefficient(linearOf(store.src[1]), r) === 1);
-}
-
 /** The roles that the ranges can take, and whether there is one range for rows. */
 function rolesOf(c: Contraction): readonly (Roles & { readonly isOnly: boolean })[] {
   const operands = c.factors.map((f) => new Operand(f.value, c.k, c.free)) as [Operand, Operand];
@@ -246,8 +238,7 @@ function rolesOf(c: Contraction): readonly (Roles & { readonly isOnly: boolean }
     const { own } = c.factors[1 - side]!;
     return [...c.factors[side]!.own, ...c.batch.filter(isFixed)].flatMap((column) =>
       (own.length === 0 ? [null] : own).flatMap((row) => {
-        if (!isFixed(column) && (row === null || leastOf(row) < leastRowsBeside || !isStoredAlong(c, column)))
-          return [];
+        if (!isFixed(column) && (row === null || leastOf(row) < leastRowsBeside)) return [];
         const outer = orderOf(c).filter((r) => r !== column && r !== row);
         return [{ columns, column, rows: operands[1 - side]!, row, outer, isOnly: own.length === 1 }];
       }),

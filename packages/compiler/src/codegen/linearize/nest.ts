@@ -324,11 +324,6 @@ export class Nest {
     return found;
   }
 
-  /** True if what is reduced along a range reduces something itself for each of its elements. */
-  #reducesAlong(n: KNode, r: Range): boolean {
-    return this.#reductionsIn(n.src[0]!).some((inner) => this.#scope.free.has(inner, r));
-  }
-
   #computeTogether(nodes: readonly KNode[]): void {
     const { lanes: widest, threads, caps } = this.#options;
     const modesOf = (r: Range): readonly Mode[] => this.#modes.get(r)!;
@@ -340,7 +335,8 @@ export class Nest {
       const lanes = caps.lowering.narrower?.(r, widest, true) ?? widest;
       const wanted = r.arg.extent >= lanes * 8 ? 4 : r.arg.extent >= lanes * 2 ? 2 : 1;
       // Loops inside of it keep a processor busy, and a length that is not fixed would have them in more copies.
-      const unroll = r.src.length > 0 && nodes.some((n) => this.#reducesAlong(n, r)) ? 1 : wanted;
+      const inner = r.src.length > 0 ? nodes.flatMap((n) => this.#reductionsIn(n.src[0]!)) : [];
+      const unroll = inner.some((n) => this.#scope.free.has(n, r)) ? 1 : wanted;
       // Sums skip elements that were counted already, which pays if the remainder's length is unknown.
       const again = !this.#options.simt && (twice || (r.src.length > 0 && nodes.every(isMadeAgain)));
       // Staged elements are dear one by one, and combining lanes of another width is not.
