@@ -3,6 +3,7 @@
  * do not.
  */
 import {
+  accessStrides,
   accessTransposed,
   accessTransposedFew,
   type DotStreams,
@@ -37,6 +38,8 @@ export function processorChoices(
       return [{ rows: tile[0], vectors: tile[1], lanes: 1 }, steps];
     },
     slower({ shape, column, rowWay, columnWay, along, lanes }, height, width) {
+      // Results that lie apart are stored one by one: in three nests that is code which takes longer to plan than it saves.
+      if (!isFixed(column) && accessCost(c, column) >= accessStrides) return Number.POSITIVE_INFINITY;
       const vectors = Math.ceil(width / shape.lanes);
       const dots = along === null ? undefined : dotStreams(rowWay, columnWay, lanes, bytes);
       const { count, range } = shape.lines ?? oneLine;

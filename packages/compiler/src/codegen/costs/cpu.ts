@@ -253,11 +253,12 @@ export const accessAround = 0.05;
 /**
  * Cost of storing a sum and loading it again in another order, on processors with known facts, which alone do so: the second dispatch takes 0.6 to 0.75 ns.
  * With a cost of 2, tiles of 12 or 7 positions in vectors of 16 were taken in place of whole ones. Where results are few that counts for less than a kernel
- * more to plan: with 1 the first plans of a policy gradient took 8 % longer.
+ * more to plan: with 1 the first plans of a policy gradient took 8 % longer. That stops soon: tiles of convolutions that store results one by one have
+ * twice to five times the code of both kernels, and take as long.
  */
 export const accessTransposed = 1;
 export const accessTransposedFew = 2;
-export const fewResults: number = 2 ** 18;
+export const fewResults: number = 2 ** 10;
 /** Cost of copying an element of a factor, loaded or computed, in memory order or another; and if it does not stay in caches. */
 export const copySame = 0.4;
 export const copyOther = 0.8;

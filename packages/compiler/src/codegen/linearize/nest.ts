@@ -333,7 +333,10 @@ export class Nest {
       if (r.arg.kind !== 'vector') continue;
       const blocked = nodes.some((n) => n.src.includes(r, 1) && lanesOf(this.#keptTiles(n)) > 1);
       const lanes = caps.lowering.narrower?.(r, widest, true) ?? widest;
-      const unroll = r.arg.extent >= lanes * 8 ? 4 : r.arg.extent >= lanes * 2 ? 2 : 1;
+      // Loops inside of it keep a processor busy, and a length that is not fixed would have them in more copies.
+      const isBusy =
+        r.src.length > 0 && nodes.some((n) => this.#reductionsIn(n.src[0]!).some((x) => this.#scope.free.has(x, r)));
+      const unroll = isBusy || r.arg.extent < lanes * 2 ? 1 : r.arg.extent >= lanes * 8 ? 4 : 2;
       // Sums skip elements that were counted already, which pays if the remainder's length is unknown.
       const again = !this.#options.simt && (twice || (r.src.length > 0 && nodes.every(isMadeAgain)));
       // Staged elements are dear one by one, and combining lanes of another width is not.
