@@ -11,6 +11,7 @@ import {
   type ProcessorFacts,
   widerLanes,
 } from '@polygrad/compiler/codegen/costs/processors';
+import { bestLane } from '@polygrad/compiler/codegen/linearize/best-lane';
 import { pickLanes, splitPhases } from '@polygrad/compiler/codegen/loops/phases';
 import { readPicks } from '@polygrad/compiler/codegen/loops/picks';
 import { wideTransposes } from '@polygrad/compiler/codegen/loops/wide-transposes';
@@ -45,6 +46,7 @@ export function processorLowering(facts: ProcessorFacts): Lowering {
     narrower: narrowerLanes,
     ...(facts.registers >= 32 && { wider: widerLanes }),
     transposes: wideTransposes,
+    bestLane,
     splitPhases,
     pickLanes,
     contraction: (kernel, e, { caps }) => processorContraction(kernel, e, caps),
