@@ -85,12 +85,13 @@ export interface PlanSize {
   noteTemporary(
     node: PlanNode,
     readers: ReadonlySet<{ readonly handwritten: boolean }>,
+    simt: boolean,
     strides?: readonly number[],
   ): void;
   /** True for a temporary whose strides are those of the bound size. */
   followsSizes(node: PlanNode): boolean;
   /** Makes a sized axis the first in an order of axes, outermost first, unless strides follow the sizes. */
-  outermost(shape: Shape, order: number[]): void;
+  outermost(shape: Shape, order: number[], simt: boolean): void;
   /**
    * Position in memory of an element of a leaf, an output or a temporary whose strides follow the bound size. Null where they do not depend on it.
    */

@@ -2,7 +2,7 @@
  * Computes what depends on the sizes that a plan is bound to: bytes and strides of leaves and outputs, bytes and places of temporaries, updates of
  * programs, and the bound plan itself.
  *
- * Temporaries lie as tensors of the bound size do where several axes end at sizes, or the innermost: loops over them are one, and rows side by side. Of others
+ * Temporaries lie as tensors of the bound size do where several axes end at sizes, or the innermost: loops over them are one then. Of others
  * strides are those at capacity, so that kernels know them. They are as long as they are used.
  */
 import type { EngineCaps } from '../../engine/engine.ts';
@@ -134,6 +134,7 @@ export function noteTemporary(
   temporaries: Map<PlanNode, SizedBytes>,
   node: PlanNode,
   readers: ReadonlySet<{ readonly handwritten: boolean }>,
+  simt: boolean,
   strides: readonly number[] = rowMajorStrides(node.shape),
 ): void {
   const { shape, forced } = node;
@@ -150,16 +151,16 @@ export function noteTemporary(
     }
   }
   const own = { unit: 1, shape: lengths, strides: steps, more: 1 };
-  temporaries.set(node, isTight(size, shape) ? own : { ...own, fixed: true });
+  temporaries.set(node, !simt && isTight(size, shape) ? own : { ...own, fixed: true });
 }
 
-/** True where several axes end at sizes, or the innermost. */
+/** True where several axes end at sizes, or the innermost. Products by groups of threads need strides that are numbers. */
 const isTight = (size: PlanSize, shape: Shape): boolean =>
   shape.filter((n) => sizeFactor(size, n) > 0).length > 1 || sizeFactor(size, shape.at(-1)!) > 0;
 
 /** `PlanSize.outermost`. */
-export function outermost(size: PlanSize, shape: Shape, order: number[]): void {
-  if (isTight(size, shape)) return;
+export function outermost(size: PlanSize, shape: Shape, order: number[], simt: boolean): void {
+  if (!simt && isTight(size, shape)) return;
   const sized = order.findIndex((axis) => sizeFactor(size, shape[axis]!) > 0);
   if (sized > 0 && sized < order.length - 1) order.unshift(...order.splice(sized, 1));
 }

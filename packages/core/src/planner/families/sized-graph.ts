@@ -134,9 +134,9 @@ export function sizedGraph(sizes: Sizes, classes: readonly SizeClass[], captured
     bound: (e, n) => bound(e, size, n),
     check: (op, attr, src, shape) => checkExtents(isSize, op, attr, src, shape),
     bytesOf: (node, elementBytes, start) => sizedBytes(size, temporaries, node, elementBytes, start),
-    noteTemporary: (node, readers, strides) => noteTemporary(size, temporaries, node, readers, strides),
+    noteTemporary: (node, readers, simt, strides) => noteTemporary(size, temporaries, node, readers, simt, strides),
     followsSizes: (node) => temporaries.has(node) && temporaries.get(node)!.fixed === undefined,
-    outermost: (shape, order) => outermost(size, shape, order),
+    outermost: (shape, order, simt) => outermost(size, shape, order, simt),
     placeIn: (e, node, index, strides) => placeIn(e, size, node, index, strides),
     merged: (loop, e, tools, simt) => {
       if (simt) return mergeSized(loop, e, tools);

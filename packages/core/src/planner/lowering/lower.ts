@@ -86,10 +86,11 @@ export function stridesFor(
   at: Index,
   value: KNode,
   { free, size }: Pick<DraftContext, 'free' | 'size'>,
+  simt = false,
 ): readonly number[] {
   const order = orderFor(shape, at, value, free);
   if (order === null) return rowMajorStrides(shape);
-  size?.outermost(shape, order);
+  size?.outermost(shape, order, simt);
   const strides = [...rowMajorStrides(shape)];
   let step = 1;
   for (const axis of order.reverse()) {
@@ -228,9 +229,9 @@ export function lowerKernels(
     if (home != null && !home.kernel.handwritten) {
       if (home.staged === null) {
         home.value = makeValue(context, home);
-        if (!p.mustStore(node)) arranged.set(node, stridesFor(node.shape, home.index, home.value, p.context));
+        if (!p.mustStore(node)) arranged.set(node, stridesFor(node.shape, home.index, home.value, p.context, options.simt));
       }
-      size?.noteTemporary(node, p.readersOf(node), arranged.get(node));
+      size?.noteTemporary(node, p.readersOf(node), options.simt, arranged.get(node));
     }
     for (const demand of p.demandsOf(node)) {
       if (demand.kernel.handwritten || demand.staged !== null || demand === home) continue;
