@@ -11,13 +11,24 @@ import type { Rewriter } from '../../ir/rewrite.ts';
 import { changesAlong, type Stretch, stretchesOf } from './joints.ts';
 import { type LoopTools, nodesIn } from './sized.ts';
 
-/** The kernel with such reductions in parts. */
-export function cutReductions(kernel: LoopKernel, e: Exprs, tools: LoopTools, full: Rewriter): LoopKernel {
+/** Loops of fixed length are cut where a stretch has as many elements. Shorter rows are written out. */
+const leastFixed = 5;
+
+/** The kernel with such reductions in parts. `fixed`: those over loops of fixed length, else those over loops that end at a size. */
+export function cutReductions(
+  kernel: LoopKernel,
+  e: Exprs,
+  tools: LoopTools,
+  full: Rewriter,
+  fixed = false,
+): LoopKernel {
   const done: Transform[] = [];
   const cuts = new Map<Range, readonly Stretch[] | null>();
   let now = kernel;
   // The first whose operands have none: what reads a row in parts asks for these in its turn.
-  for (let found = first(now, cuts, e, tools, full); found !== null; found = first(now, cuts, e, tools, full)) {
+  for (;;) {
+    const found = first(now, cuts, e, tools, full, fixed);
+    if (found === null) break;
     const { node, stretches } = found;
     const rewriter = new tools.Rewriter(e, new Map());
     if (node.op === 'STAGE') readInParts(now, node, stretches, rewriter, e);
@@ -43,16 +54,27 @@ function first(
   e: Exprs,
   tools: LoopTools,
   full: Rewriter,
+  fixed: boolean,
 ): { readonly node: Binder; readonly stretches: readonly Stretch[] } | null {
   const all = [...nodesIn(kernel.stores.map(({ store }) => store))].sort((a, b) => tools.idOf(a) - tools.idOf(b));
+  // What keeps rows of fixed length is cut in other ways.
+  if (fixed && all.some(({ op }) => op === 'STAGE')) return null;
   const binders = all.filter((n): n is Binder => n.op === 'STAGE' || (n.op === 'REDUCE' && isPlain(n)));
   for (const node of binders) {
     const [r, ...others] = node.src.slice(1) as Range[];
-    if (r === undefined || others.length > 0 || tools.sizeLimit(r) === null) continue;
+    if (
+      r === undefined ||
+      others.length > 0 ||
+      (tools.sizeLimit(r) === null) !== fixed ||
+      r.src.length > Number(!fixed)
+    )
+      continue;
     if (!cuts.has(r)) {
       const values = binders.filter((n) => n.src[1] === r).map((n) => n.src[0]);
       const changes = changesAlong(values, r, e, tools, full);
-      cuts.set(r, changes.length === 0 ? null : stretchesOf(r, [], changes, e, tools, full));
+      const stretches = changes.length === 0 ? null : stretchesOf(r, [], changes, e, tools, full);
+      const isLong = !fixed || stretches?.some(({ own }) => own.arg.extent >= leastFixed);
+      cuts.set(r, isLong ? stretches : null);
     }
     const stretches = cuts.get(r)!;
     if (stretches !== null) return { node, stretches };
