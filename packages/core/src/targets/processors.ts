@@ -12,7 +12,7 @@ import {
   widerLanes,
 } from '@polygrad/compiler/codegen/costs/processors';
 import { bestLane } from '@polygrad/compiler/codegen/linearize/best-lane';
-import { cutReductions } from '@polygrad/compiler/codegen/loops/joined-reductions';
+import { cutFixedReductions } from '@polygrad/compiler/codegen/loops/fixed-joints';
 import { pickLanes, splitPhases } from '@polygrad/compiler/codegen/loops/phases';
 import { readPicks } from '@polygrad/compiler/codegen/loops/picks';
 import { wideTransposes } from '@polygrad/compiler/codegen/loops/wide-transposes';
@@ -23,16 +23,10 @@ import {
   processorContraction,
   processorPairs,
 } from '@polygrad/compiler/contraction/transposed-results';
-import { sizeLimit, typicalOf } from '@polygrad/compiler/ir/free-ranges';
-import { assumeBounds, highOf, idOf, lowOf } from '@polygrad/compiler/ir/node';
-import { flattened, Rewriter, step } from '@polygrad/compiler/ir/rewrite';
-import { linearOf } from '@polygrad/compiler/ir/simplify/integers';
 import type { Lowering } from '../engine/engine.ts';
 import { phasesAsFeatures } from '../planner/capture/phases-as-features.ts';
 import { planner } from '../planner/plan.ts';
 import { vectorShaping } from './vector-shaping.ts';
-
-const loopTools = { Rewriter, flattened, step, linearOf, sizeLimit, typicalOf, lowOf, highOf, idOf, assumeBounds };
 
 export { fittingBytes, type ProcessorFacts } from '@polygrad/compiler/codegen/costs/processors';
 
@@ -47,10 +41,7 @@ export function processorLowering(facts: ProcessorFacts): Lowering {
   return {
     ...vectorShaping,
     legalize,
-    shape: (kernel, e, caps) => {
-      const full = new Rewriter(e, new Map());
-      return vectorShaping.shape(cutReductions(readPicks(kernel, e), e, loopTools, full, true), e, caps);
-    },
+    shape: (kernel, e, caps) => vectorShaping.shape(cutFixedReductions(readPicks(kernel, e), e), e, caps),
     planner: { ...planner, phases: phasesAsFeatures },
     products: processorCosts(facts),
     narrower: narrowerLanes,

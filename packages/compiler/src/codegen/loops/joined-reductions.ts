@@ -56,10 +56,11 @@ function first(
   full: Rewriter,
   fixed: boolean,
 ): { readonly node: Binder; readonly stretches: readonly Stretch[] } | null {
-  const all = [...nodesIn(kernel.stores.map(({ store }) => store))].sort((a, b) => tools.idOf(a) - tools.idOf(b));
+  const all = [...nodesIn(kernel.stores.map(({ store }) => store))];
   // What keeps rows of fixed length is cut in other ways.
   if (fixed && all.some(({ op }) => op === 'STAGE')) return null;
   const binders = all.filter((n): n is Binder => n.op === 'STAGE' || (n.op === 'REDUCE' && isPlain(n)));
+  binders.sort((a, b) => tools.idOf(a) - tools.idOf(b));
   for (const node of binders) {
     const [r, ...others] = node.src.slice(1) as Range[];
     if (

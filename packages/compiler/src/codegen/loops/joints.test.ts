@@ -13,6 +13,8 @@ import { simdCaps, wideVectors } from '../fixtures/nests.ts';
 import { type Made, nest, wideCaps } from '../fixtures/sized-nests.ts';
 import { checkSize, evaluateSized } from '../fixtures/sized.ts';
 import { linearize } from '../linearize/linearize.ts';
+import { cutFixedReductions } from './fixed-joints.ts';
+import { cutReductions } from './joined-reductions.ts';
 import { cutJoints } from './joints.ts';
 import { optimize } from './optimize.ts';
 import { mergeSized } from './sized.ts';
@@ -26,7 +28,8 @@ function cutOf(
   sizes: readonly number[],
 ): { readonly done: string; readonly stores: readonly LoopStore[]; readonly programs: readonly Program[] } {
   const e = new Exprs();
-  const cut = mergeSized(cutJoints(given, e, tools, new Rewriter(e, new Map())), e, tools);
+  const full = new Rewriter(e, new Map());
+  const cut = mergeSized(cutJoints(cutReductions(given, e, tools, full), e, tools, full), e, tools);
   verifyLoopKernel(cut);
   const data = given.params.map((p) => fill(p.arg.length, p.arg.slot));
   const programs = targets.map((caps): Program => {
@@ -261,5 +264,26 @@ describe('reductions', () => {
       return [store(output(0, [i], [21], e.add(input(3, [i], [21]), e.cast(at, 'float32'))), [i])];
     });
     expect(cutOf(given, [8, 9, 31]).done).not.toMatch(/cut/);
+  });
+
+  test.each([
+    ['two of 13', 13, true],
+    ['two of 3, which are written out', 3, false],
+  ] as const)('with machine code, rows of fixed length: %s', (_, n, isCut) => {
+    const given = nest(n, n, (made) => {
+      const { e, output } = made;
+      const [i, j] = [e.range(21), e.range(2 * n, 'reduce')];
+      return [store(output(0, [i], [21], e.reduce('sum', joinedRow(made, e.i32(n), i, j), [j])), [i])];
+    });
+    const cut = cutFixedReductions(given, new Exprs());
+    verifyLoopKernel(cut);
+    expect(printTransforms(cut.transforms ?? []).length > 0).toBe(isCut);
+    const data = given.params.map((p) => fill(p.arg.length, p.arg.slot));
+    for (const caps of targets) {
+      const program = linearize(optimize(cut, caps), caps);
+      verifyProgram(program);
+      if (isCut) expect(asking(program)).toBe(0);
+      checkSize(evaluateSized(given, n, data), program, () => 1e-5);
+    }
   });
 });

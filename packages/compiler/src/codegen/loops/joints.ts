@@ -8,7 +8,6 @@ import type { Exprs } from '../../ir/expr.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode, LoopKernel, LoopStore, Transform } from '../../ir/ir.ts';
 import type { Replacement, Rewriter } from '../../ir/rewrite.ts';
-import { cutReductions } from './joined-reductions.ts';
 import { isUnit, type LoopTools, nodesIn } from './sized.ts';
 
 /** Most cuts of a loop, and the least elements that the longest stretch typically has: those of cuts.ts. */
@@ -30,7 +29,7 @@ export interface Change {
  * @param full puts sizes that follow from others in terms of these
  */
 export function cutJoints(kernel: LoopKernel, e: Exprs, tools: LoopTools, full: Rewriter): LoopKernel {
-  const given = settled(cutReductions(settled(kernel, e, tools, full), e, tools, full), e, tools, full);
+  const given = settled(kernel, e, tools, full);
   const done: Transform[] = [];
   const nests = new Map<Range | undefined, LoopStore[]>();
   for (const s of given.stores) nests.set(s.ranges[0], [...(nests.get(s.ranges[0]) ?? []), s]);

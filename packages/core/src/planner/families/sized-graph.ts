@@ -2,6 +2,7 @@
  * The captured graph of a flush at the capacities of its sizes' classes, of which a plan for all of these sizes is made. Sizes that were found (sizes.ts) go in; null comes
  * out where a node is not computed alike for every size (uniform.ts), or shapes follow from each other by no rule.
  */
+import { cutReductions } from '@polygrad/compiler/codegen/loops/joined-reductions';
 import { cutJoints } from '@polygrad/compiler/codegen/loops/joints';
 import { shortAndLong } from '@polygrad/compiler/codegen/loops/short-and-long';
 import { type LoopTools, mergeSized } from '@polygrad/compiler/codegen/loops/sized';
@@ -140,7 +141,8 @@ export function sizedGraph(sizes: Sizes, classes: readonly SizeClass[], captured
     placeIn: (e, node, index, strides) => placeIn(e, size, node, index, strides),
     merged: (loop, e, tools, simt) => {
       if (simt) return mergeSized(loop, e, tools);
-      const merged = mergeSized(cutJoints(loop, e, tools, inOthers(sizes.sums, size, e, tools)), e, tools);
+      const full = inOthers(sizes.sums, size, e, tools);
+      const merged = mergeSized(cutJoints(cutReductions(loop, e, tools, full), e, tools, full), e, tools);
       return shortAndLong(merged, e, tools, (part) => repeatRows(reduceInSquares(part, e, tools), e, tools));
     },
     numberOf: (e, extent, position) => numberOf(e, size, extent, position),

@@ -229,7 +229,8 @@ export function lowerKernels(
     if (home != null && !home.kernel.handwritten) {
       if (home.staged === null) {
         home.value = makeValue(context, home);
-        if (!p.mustStore(node)) arranged.set(node, stridesFor(node.shape, home.index, home.value, p.context, options.simt));
+        if (!p.mustStore(node))
+          arranged.set(node, stridesFor(node.shape, home.index, home.value, p.context, options.simt));
       }
       size?.noteTemporary(node, p.readersOf(node), options.simt, arranged.get(node));
     }
