@@ -89,9 +89,9 @@ export interface PlanSize {
     strides?: readonly number[],
   ): void;
   /** True for a temporary whose strides are those of the bound size. */
-  followsSizes(node: PlanNode): boolean;
+  follows(node: PlanNode): boolean;
   /** Makes a sized axis the first in an order of axes, outermost first, unless strides follow the sizes. */
-  outermost(shape: Shape, order: number[], simt: boolean): void;
+  outermost(shape: Shape, order: number[], simt: boolean | undefined): void;
   /**
    * Position in memory of an element of a leaf, an output or a temporary whose strides follow the bound size. Null where they do not depend on it.
    */

@@ -136,7 +136,7 @@ export function sizedGraph(sizes: Sizes, classes: readonly SizeClass[], captured
     check: (op, attr, src, shape) => checkExtents(isSize, op, attr, src, shape),
     bytesOf: (node, elementBytes, start) => sizedBytes(size, temporaries, node, elementBytes, start),
     noteTemporary: (node, readers, simt, strides) => noteTemporary(size, temporaries, node, readers, simt, strides),
-    followsSizes: (node) => temporaries.has(node) && temporaries.get(node)!.fixed === undefined,
+    follows: (node) => temporaries.has(node) && temporaries.get(node)!.fixed === undefined,
     outermost: (shape, order, simt) => outermost(size, shape, order, simt),
     placeIn: (e, node, index, strides) => placeIn(e, size, node, index, strides),
     merged: (loop, e, tools, simt) => {

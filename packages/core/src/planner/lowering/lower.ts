@@ -86,7 +86,7 @@ export function stridesFor(
   at: Index,
   value: KNode,
   { free, size }: Pick<DraftContext, 'free' | 'size'>,
-  simt = false,
+  simt?: boolean,
 ): readonly number[] {
   const order = orderFor(shape, at, value, free);
   if (order === null) return rowMajorStrides(shape);
@@ -268,7 +268,7 @@ type Arranged = ReadonlyMap<PlanNode, readonly number[]>;
 function placeIn({ e, size }: DraftContext, node: PlanNode, index: Index, arranged: Arranged): KNode {
   const { leaf, shape } = node;
   const strides = leaf?.strides ?? arranged.get(node);
-  const held = size !== null && (leaf !== null || node.forced || size.followsSizes(node));
+  const held = size !== null && (leaf !== null || node.forced || size.follows(node));
   const bound = held ? size.placeIn(e, node, index, strides ?? rowMajorStrides(shape)) : null;
   return bound ?? flatten(e, shape, index, strides, leaf?.shift);
 }
