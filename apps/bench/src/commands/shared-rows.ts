@@ -1,9 +1,9 @@
 /**
- * `node apps/bench/dist/commands/shared-rows.js [--engine NAME] [--filter TEXT] [--rounds N] [--programs]`: kernels of plans that sizes share beside those of
- * plans for one size, where rows are short or end at a size: scores and attention, joined rows, positions of extrema, concatenation and transposes.
+ * `node apps/bench/dist/commands/shared-rows.js [--engine NAME] [--filter TEXT] [--rounds N] [--programs]`: kernels of plans that sizes
+ * share beside those of plans for one size, where rows are short or end at a size: attention, joined rows, positions of extrema, transposes.
  *
- * Each case has two engines in one process. Both have met the case at sizes one less, so that the plan of one of them is that of a class; the other plans
- * each size for itself. They take turns, and the least time inside of `submit` counts. `--programs` prints the kernels of both.
+ * Each case has two engines in one process. Both have met the case at sizes one less, so that the plan of one of them is that of a class;
+ * the other plans each size for itself. They take turns, and the least time inside of `submit` counts. `--programs` prints the kernels of both.
  */
 import {
   argMax,
@@ -342,7 +342,8 @@ if (ratios.length > 0) {
   const sorted = [...ratios].sort((a, b) => a - b);
   const below = sorted.filter((ratio) => ratio < 0.9).length;
   process.stdout.write(
-    `${sorted.length} with shared plans: median ${sorted[sorted.length >> 1]!.toFixed(2)}, geometric mean ${geometricMean(sorted).toFixed(2)}, least ${sorted[0]!.toFixed(2)}; ${below} below 0.90\n`,
+    `${sorted.length} with shared plans: median ${sorted[sorted.length >> 1]!.toFixed(2)}, ` +
+      `geometric mean ${geometricMean(sorted).toFixed(2)}, least ${sorted[0]!.toFixed(2)}; ${below} below 0.90\n`,
   );
 }
 process.exit(0);

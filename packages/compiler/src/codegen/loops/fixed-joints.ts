@@ -1,6 +1,6 @@
 /**
- * Reductions of joined and padded rows of fixed length, cut as those are that end at a size (joined-reductions.ts). Pages do not load this: their programs for one
- * size stay as they are.
+ * Reductions of joined and padded rows of fixed length, cut as those are that end at a size (joined-reductions.ts). Pages do not load this:
+ * their programs for one size stay as they are.
  */
 import type { Exprs } from '../../ir/expr.ts';
 import { sizeLimit, typicalOf } from '../../ir/free-ranges.ts';

@@ -1,6 +1,6 @@
 /**
- * Reductions of joined or padded rows, cut where conditions change at a size: one for each stretch, and what comes of them combined. A row that is kept for several
- * readers is kept in as many parts. So each tensor is read as it lies.
+ * Reductions of joined or padded rows, cut where conditions change at a size: one for each stretch, and what comes of them combined. A row
+ * that is kept for several readers is kept in as many parts. So each tensor is read as it lies.
  *
  * It imports no code of the compiler, for the reason that sized.ts gives.
  */
