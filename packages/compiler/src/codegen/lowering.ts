@@ -142,6 +142,8 @@ export interface NestLowering {
   transposes?(nest: LoopNest, caps: CodegenCaps): readonly LoopNest[] | null;
   /** The phases of a nest side by side. Absent: each element is chosen by a test. */
   splitPhases?(nest: LoopNest): LoopNest;
+  /** One value and its position from vectors of these. Absent or null: lanes are combined by pairs, as those of other reductions are. */
+  bestLane?(e: Exprs, op: ReduceOp, state: State): State | null;
   /** Vectors whose lanes each read what they keep. Absent: lanes read all and choose. */
   readonly pickLanes?: PickLanes;
   /** Costs of contractions. Absent: as measured in WebAssembly. */

@@ -11,6 +11,8 @@ import {
   type ProcessorFacts,
   widerLanes,
 } from '@polygrad/compiler/codegen/costs/processors';
+import { bestLane } from '@polygrad/compiler/codegen/linearize/best-lane';
+import { cutFixedReductions } from '@polygrad/compiler/codegen/loops/fixed-joints';
 import { pickLanes, splitPhases } from '@polygrad/compiler/codegen/loops/phases';
 import { readPicks } from '@polygrad/compiler/codegen/loops/picks';
 import { wideTransposes } from '@polygrad/compiler/codegen/loops/wide-transposes';
@@ -39,12 +41,13 @@ export function processorLowering(facts: ProcessorFacts): Lowering {
   return {
     ...vectorShaping,
     legalize,
-    shape: (kernel, e, caps) => vectorShaping.shape(readPicks(kernel, e), e, caps),
+    shape: (kernel, e, caps) => vectorShaping.shape(cutFixedReductions(readPicks(kernel, e), e), e, caps),
     planner: { ...planner, phases: phasesAsFeatures },
     products: processorCosts(facts),
     narrower: narrowerLanes,
     ...(facts.registers >= 32 && { wider: widerLanes }),
     transposes: wideTransposes,
+    bestLane,
     splitPhases,
     pickLanes,
     contraction: (kernel, e, { caps }) => processorContraction(kernel, e, caps),

@@ -19,10 +19,11 @@ function names(
   lanes: number,
   write: (b: ProgramBuilder, lanes: readonly KNode[], store: (value: KNode) => void) => void,
   target = widest,
+  dtype: 'float32' | 'int32' = 'float32',
 ): string[] {
   const b = new ProgramBuilder();
   const { e } = b;
-  const [from, to] = [e.param(0, 'float32', 'read', 64), e.param(1, 'float32', 'write', 8)];
+  const [from, to] = [e.param(0, dtype, 'read', 64), e.param(1, dtype, 'write', 8)];
   const vector = b.load(from, e.i32(0), lanes);
   let at = 0;
   write(
@@ -52,6 +53,13 @@ describe('lanes of a vector', () => {
     const made = names(8, ({ e }, all, store) => store(tree(all, (x, y) => e.add(x, y))), target);
     // Two vectors, their halves, and two lanes.
     expect(count(made, /^fadd$/)).toBe(3);
+  });
+
+  it('are compared by halves where they are positions; sums of integers are not', () => {
+    const least = names(16, ({ e }, all, store) => store(tree(all, (x, y) => e.min(x, y))), widest, 'int32');
+    expect(count(least, /^vpminsd$/)).toBe(3);
+    const sum = names(16, ({ e }, all, store) => store(tree(all, (x, y) => e.add(x, y))), widest, 'int32');
+    expect(count(sum, /^vpaddd$/)).toBe(0);
   });
 
   it('are added up one by one in another order', () => {

@@ -48,7 +48,9 @@ export function findFolds({ body }: Program, uses: Uses, vectorBytes: number): F
 }
 
 function isCombined({ op, lanes, dtype }: KNode): boolean {
-  return combining.has(op) && lanes === 1 && (dtype === 'float32' || dtype === 'float64');
+  if (!combining.has(op) || lanes !== 1) return false;
+  // Of integers those that positions of extrema need.
+  return dtype === 'float32' || dtype === 'float64' || (dtype === 'int32' && (op === 'MIN' || op === 'MAX'));
 }
 
 /** True for an operation that is no part of a larger tree. */

@@ -184,7 +184,11 @@ export class Reduction {
         const { lanes } = group;
         const whole = group.parts ? [this.#extremum(group, kept)] : this.#tree(this.#states(group, kept));
         if (lanes === this.#keptLanes) parts.push(whole);
-        else parts.push(this.#tree(Array.from({ length: lanes }, (_, k): State => whole.map((x) => e.lane(x, k)))));
+        else
+          parts.push(
+            caps.lowering.bestLane?.(e, this.node.arg.op, whole) ??
+              this.#tree(Array.from({ length: lanes }, (_, k): State => whole.map((x) => e.lane(x, k)))),
+          );
       }
       let all = parts.reduce((x, y) => this.#combine(x, y, false));
       if (local !== undefined) all = this.#acrossThreads(all, threads, caps);

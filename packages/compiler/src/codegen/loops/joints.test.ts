@@ -13,6 +13,8 @@ import { simdCaps, wideVectors } from '../fixtures/nests.ts';
 import { type Made, nest, wideCaps } from '../fixtures/sized-nests.ts';
 import { checkSize, evaluateSized } from '../fixtures/sized.ts';
 import { linearize } from '../linearize/linearize.ts';
+import { cutFixedReductions } from './fixed-joints.ts';
+import { cutReductions } from './joined-reductions.ts';
 import { cutJoints } from './joints.ts';
 import { optimize } from './optimize.ts';
 import { mergeSized } from './sized.ts';
@@ -26,7 +28,8 @@ function cutOf(
   sizes: readonly number[],
 ): { readonly done: string; readonly stores: readonly LoopStore[]; readonly programs: readonly Program[] } {
   const e = new Exprs();
-  const cut = mergeSized(cutJoints(given, e, tools, new Rewriter(e, new Map())), e, tools);
+  const full = new Rewriter(e, new Map());
+  const cut = mergeSized(cutJoints(cutReductions(given, e, tools, full), e, tools, full), e, tools);
   verifyLoopKernel(cut);
   const data = given.params.map((p) => fill(p.arg.length, p.arg.slot));
   const programs = targets.map((caps): Program => {
@@ -186,4 +189,101 @@ test('loops around a reduction that each stretch would compute stay whole', () =
     return [store(output(0, [i, j], [62, 21], value), [i, j])];
   });
   expect(cutOf(beforeMean, [8, 13, 31]).done).not.toMatch(/cut/);
+});
+
+describe('reductions', () => {
+  /** The element of two rows of `size` beside each other. */
+  const joinedRow = ({ e, n, input }: Made, size: KNode, i: KNode, j: KNode): KNode => {
+    const part = (slot: number, at: KNode, inside: KNode): KNode => {
+      const [memory, index] = input(slot, [e.add(e.mul(i, size), at)], [21 * n]).src as readonly [KNode, KNode];
+      return e.load(memory, index, inside, e.constant('float32', 0));
+    };
+    const isFirst = e.lt(j, size);
+    const second = e.sub(j, size);
+    return e.where(isFirst, part(1, j, isFirst), part(2, second, e.and(e.le(size, j), e.lt(second, size))));
+  };
+  const pairs = (made: Made, size: KNode, kind: 'loop' | 'reduce'): Range =>
+    made.e.range(2 * made.n, kind, made.e.mul(size, 2));
+
+  test.each(['sum', 'max', 'min'] as const)('%s of joined rows: one for each tensor', (op) => {
+    for (const [low, n] of [
+      [2, 7],
+      [8, 31],
+    ] as const) {
+      const given = nest(low, n, (made) => {
+        const { e, output } = made;
+        const size = sizeFrom(made, low);
+        const [i, j] = [e.range(21), pairs(made, size, 'reduce')];
+        return [store(output(0, [i], [21], e.reduce(op, joinedRow(made, size, i, j), [j])), [i])];
+      });
+      const { done, programs } = cutOf(given, [low, low + 1, n - 1, n]);
+      expect(done).toMatch(/^cut/);
+      expect(programs.map(asking)).toEqual([0, 0, 0]);
+    }
+  });
+
+  test('a row that is kept, in as many parts', () => {
+    const given = nest(8, 31, (made) => {
+      const { e, output } = made;
+      const size = sizeFrom(made, 8);
+      const [i, j] = [e.range(21), pairs(made, size, 'loop')];
+      const [own, r] = [pairs(made, size, 'reduce'), pairs(made, size, 'reduce')];
+      const kept = e.stage('shared', e.mul(joinedRow(made, size, i, own), 3), [own]);
+      const value = e.sub(e.load(kept, j), e.reduce('sum', e.load(kept, r), [r]));
+      return [store(output(0, [e.add(e.mul(i, e.mul(size, 2)), j)], [21 * 62], value), [i, j])];
+    });
+    const { programs } = cutOf(given, [8, 9, 15, 16, 31]);
+    expect(programs.map(asking)).toEqual([0, 0, 0]);
+  });
+
+  test('borders of zeros', () => {
+    for (const op of ['sum', 'max'] as const) {
+      const given = nest(10, 33, (made) => {
+        const { e, output, input } = made;
+        const size = sizeFrom(made, 10);
+        const [i, j] = [e.range(21), e.range(33, 'reduce', size)];
+        const inside = e.and(e.le(e.i32(1), j), e.lt(e.sub(j, 1), e.sub(size, 3)));
+        const [memory, index] = input(1, [e.add(e.mul(i, e.sub(size, 3)), e.sub(j, 1))], [21 * 30]).src as readonly [
+          KNode,
+          KNode,
+        ];
+        const value = e.load(memory, index, inside, e.constant('float32', 0));
+        return [store(output(0, [i], [21], e.reduce(op, value, [j])), [i])];
+      });
+      const { programs } = cutOf(given, [10, 11, 17, 32, 33]);
+      expect(programs.map(asking)).toEqual([0, 0, 0]);
+    }
+  });
+
+  test('positions of extrema count through the whole row', () => {
+    const given = nest(8, 31, (made) => {
+      const { e, input, output } = made;
+      const size = sizeFrom(made, 8);
+      const [i, j] = [e.range(21), pairs(made, size, 'reduce')];
+      const at = e.reduce('argmax', joinedRow(made, size, i, j), [j]);
+      return [store(output(0, [i], [21], e.add(input(3, [i], [21]), e.cast(at, 'float32'))), [i])];
+    });
+    expect(cutOf(given, [8, 9, 31]).done).not.toMatch(/cut/);
+  });
+
+  test.each([
+    ['two of 13', 13, true],
+    ['two of 3, which are written out', 3, false],
+  ] as const)('with machine code, rows of fixed length: %s', (_, n, isCut) => {
+    const given = nest(n, n, (made) => {
+      const { e, output } = made;
+      const [i, j] = [e.range(21), e.range(2 * n, 'reduce')];
+      return [store(output(0, [i], [21], e.reduce('sum', joinedRow(made, e.i32(n), i, j), [j])), [i])];
+    });
+    const cut = cutFixedReductions(given, new Exprs());
+    verifyLoopKernel(cut);
+    expect(printTransforms(cut.transforms ?? []).length > 0).toBe(isCut);
+    const data = given.params.map((p) => fill(p.arg.length, p.arg.slot));
+    for (const caps of targets) {
+      const program = linearize(optimize(cut, caps), caps);
+      verifyProgram(program);
+      if (isCut) expect(asking(program)).toBe(0);
+      checkSize(evaluateSized(given, n, data), program, () => 1e-5);
+    }
+  });
 });

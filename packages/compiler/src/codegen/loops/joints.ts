@@ -17,7 +17,7 @@ const leastSegment = 4;
 const mostPlace: number = 2 ** 30 - 1;
 
 /** A condition that changes once along a loop: at iteration `at`, from `before` to its opposite. */
-interface Change {
+export interface Change {
   readonly condition: KNode;
   readonly at: KNode;
   readonly before: boolean;
@@ -37,7 +37,8 @@ export function cutJoints(kernel: LoopKernel, e: Exprs, tools: LoopTools, full: 
     const list = nest[0]!.ranges;
     if (nest.some(({ ranges }) => ranges.length !== list.length || ranges.some((r, i) => r !== list[i]))) return nest;
     for (const r of [...list].reverse()) {
-      const changes = changesAlong(nest, r, e, tools, full);
+      const stored = nest.map(({ store }) => store);
+      const changes = changesAlong(stored, r, e, tools, full);
       if (changes.length === 0) continue;
       const cut = mayCut(nest, r, tools) ? cutAt(nest, r, changes, e, tools, full) : null;
       if (cut !== null) done.push(tools.step('cut', [r], cut.made));
@@ -93,9 +94,9 @@ function mayCut(nest: readonly LoopStore[], r: Range, { linearOf, sizeLimit }: L
 }
 
 /** The conditions that change once along a loop, where no other loop decides. */
-function changesAlong(nest: readonly LoopStore[], r: Range, e: Exprs, tools: LoopTools, full: Rewriter): Change[] {
+export function changesAlong(roots: readonly KNode[], r: Range, e: Exprs, tools: LoopTools, full: Rewriter): Change[] {
   const found: Change[] = [];
-  for (const condition of nodesIn(nest.map(({ store }) => store))) {
+  for (const condition of nodesIn(roots)) {
     const d = belowZero(condition, e, tools);
     if (d === null) continue;
     const { terms, coefs } = tools.linearOf(d);
@@ -117,8 +118,34 @@ function cutAt(
   tools: LoopTools,
   full: Rewriter,
 ): { readonly stores: LoopStore[]; readonly made: readonly Range[] } | null {
-  const { Rewriter, sizeLimit, typicalOf, lowOf, highOf, assumeBounds } = tools;
-  const end = full.node(sizeLimit(r)!);
+  const { ranges } = nest[0]!;
+  const inner = ranges.slice(ranges.indexOf(r) + 1);
+  const stretches = stretchesOf(r, inner, changes, e, tools, full);
+  if (stretches === null) return null;
+  const stores = stretches.flatMap(({ rewriter }) => {
+    if (inner.length > 0) spread(nest, r, rewriter, e, tools);
+    return nest.map((s) => rewriter.store(s));
+  });
+  return { stores, made: stretches.map(({ own }) => own) };
+}
+
+/** A part of a loop in which no condition changes: where it begins, its loop, and what puts expressions in its terms. */
+export interface Stretch {
+  readonly from: KNode;
+  readonly own: Range;
+  readonly rewriter: Rewriter;
+}
+
+/** The stretches of a loop, with loops inside of it again. Null where bounds do not say in which order conditions change, or stretches are short. */
+export function stretchesOf(
+  r: Range,
+  inner: readonly Range[],
+  changes: readonly Change[],
+  e: Exprs,
+  { Rewriter, sizeLimit, typicalOf, lowOf, highOf, assumeBounds }: LoopTools,
+  full: Rewriter,
+): readonly Stretch[] | null {
+  const end = full.node(sizeLimit(r) ?? e.i32(r.arg.extent));
   const isBefore = (a: KNode, b: KNode): boolean => lowOf(e.sub(b, a)) > 0;
   const edges: KNode[] = [];
   for (const { at } of changes) {
@@ -127,15 +154,11 @@ function cutAt(
   }
   if (edges.length === 0 || edges.length > mostCuts) return null;
   edges.sort((a, b) => (isBefore(a, b) ? -1 : 1));
-  const made: Range[] = [];
-  const { ranges } = nest[0]!;
-  const inner = ranges.slice(ranges.indexOf(r) + 1);
-  const stores = [...edges, end].flatMap((to, i) => {
+  const stretches = [...edges, end].map((to, i): Stretch => {
     const from = edges[i - 1] ?? e.i32(0);
     const length = e.sub(to, from);
     const extent = highOf(length);
     const own = e.range(extent, r.arg.kind, lowOf(length) === extent ? undefined : length);
-    made.push(own);
     const value = e.add(own, from);
     assumeBounds(value, lowOf(from), r.arg.extent - 1);
     const replaced = new Map<Range, Replacement>([[r, { value, ranges: [own] }]]);
@@ -148,10 +171,9 @@ function cutAt(
       const edge = edges.indexOf(at);
       if (edge >= 0) rewriter.set(condition, e.bool(before !== edge < i));
     }
-    if (inner.length > 0) spread(nest, r, rewriter, e, tools);
-    return nest.map((s) => rewriter.store(s));
+    return { from, own, rewriter };
   });
-  return made.some((x) => typicalOf(x) >= leastSegment) ? { stores, made } : null;
+  return stretches.some(({ own }) => typicalOf(own) >= leastSegment) ? stretches : null;
 }
 
 /** Products of sums that a loop is in, as sums of products: where a loop begins further on, strides stay factors of its number alone. */

@@ -10,8 +10,9 @@ import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../../ir/ir.ts';
 import type { Replacement } from '../../ir/rewrite.ts';
 import { isUnit, type LoopTools, nodesIn } from './sized.ts';
 
-/** Long rows have at least as many elements; short ones may be this short. */
-const leastLong = 32;
+/** Long rows have at least as many elements; short ones may be this short. Where positions are found, vectors go across rows for longer. */
+const leastOfLong = 32;
+const leastOfPositions = 96;
 const mostLeast = 16;
 /** Fewest elements of all loops around rows. */
 const fewest = 16;
@@ -27,7 +28,10 @@ export function shortAndLong(
 ): LoopKernel {
   const { step } = tools;
   const all = nodesIn(kernel.stores.flatMap(({ store, ranges }) => [store, ...ranges]));
-  const size = sizeOfRows(kernel, all, tools);
+  const isPosition = (n: KNode): boolean => n.op === 'REDUCE' && (n.arg.op === 'argmax' || n.arg.op === 'argmin');
+  const reduced = reductionsIn(kernel);
+  const leastLong = reduced.length > 0 && reduced.every(isPosition) ? leastOfPositions : leastOfLong;
+  const size = sizeOfRows(kernel, all, leastLong, tools);
   if (size === null) return shape(kernel);
   const { low, high } = size.arg as { readonly low: number; readonly high: number };
   const isLong = e.min(e.max(e.sub(size, leastLong - 1), 0), 1);
@@ -36,7 +40,7 @@ export function shortAndLong(
   const short = withSize(kernel, e, tools, size, shortSize);
   const inShort = shape(short);
   // What is done elementwise is done so for any length.
-  if (inShort === short && reductionsIn(kernel).length === 0) return shape(kernel);
+  if (inShort === short && reduced.length === 0) return shape(kernel);
   const parts = [
     // What a nest without work has outside of its loops is within its bounds too.
     withSize(inShort, e, tools, shortSize, e.min(size, leastLong - 1), e.sub(1, isLong)),
@@ -57,8 +61,12 @@ function reductionsIn({ stores }: { readonly stores: readonly Pick<LoopStore, 's
  * The length of rows, if they may be short and long, and there are several; else null. The elements of a row are next to each other. Columns take vectors across,
  * whatever their length.
  */
-function sizeOfRows({ stores }: LoopKernel, all: ReadonlySet<KNode>, tools: LoopTools): Size | null {
-  const { typicalOf, sizeLimit, linearOf } = tools;
+function sizeOfRows(
+  { stores }: LoopKernel,
+  all: ReadonlySet<KNode>,
+  leastLong: number,
+  { typicalOf, sizeLimit, linearOf }: LoopTools,
+): Size | null {
   // A reduction outside of all loops would run in a nest without work.
   const isInside = ({ store, ranges: [outer] }: LoopStore): boolean =>
     outer !== undefined && reductionsIn({ stores: [{ store }] }).every((n) => nodesIn([n]).has(outer));

@@ -66,7 +66,7 @@ function weightOf(n: KNode): number {
  */
 function stepsOf(n: KNodeOf<'REDUCE'>, lanes = 4): { readonly single: number; readonly together: number } {
   const { op } = n.arg;
-  if (isArg(op)) return { single: 6, together: 10 * lanes };
+  if (isArg(op)) return { single: 6, together: lanes > 4 ? 100 : 40 };
   if (op === 'sum' || op === 'prod' || !isFloat(n.dtype)) return { single: 1, together: 4 };
   return { single: 6, together: 24 };
 }
@@ -223,9 +223,7 @@ export class NestWork {
       const { node, own, free } = this.binders[i]!;
       if (node.op !== 'REDUCE') continue;
       const v = choose(this.free.of(node.src[0]));
-      // Positions are brought together lane by lane. Along loops of fixed length that counts as for four lanes.
-      if (v !== null && own.includes(v))
-        sum += stepsOf(node, v.src.length > 0 ? lanes : 4).together * productOf(free, typicalOf);
+      if (v !== null && own.includes(v)) sum += stepsOf(node, lanes).together * productOf(free, typicalOf);
     }
     return sum;
   }

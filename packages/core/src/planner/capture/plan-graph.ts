@@ -85,13 +85,15 @@ export interface PlanSize {
   noteTemporary(
     node: PlanNode,
     readers: ReadonlySet<{ readonly handwritten: boolean }>,
+    simt: boolean,
     strides?: readonly number[],
   ): void;
-  /** Makes a sized axis the first in an order of axes, outermost first, unless it is the innermost. */
-  outermost(shape: Shape, order: number[]): void;
+  /** True for a temporary whose strides are those of the bound size. */
+  follows(node: PlanNode): boolean;
+  /** Makes a sized axis the first in an order of axes, outermost first, unless strides follow the sizes. */
+  outermost(shape: Shape, order: number[], simt: boolean | undefined): void;
   /**
-   * Position in memory of an element of a leaf or an output: its length is the bound size, and its strides follow. Null where they do not
-   * depend on the size.
+   * Position in memory of an element of a leaf, an output or a temporary whose strides follow the bound size. Null where they do not depend on it.
    */
   placeIn(e: Exprs, node: PlanNode, index: readonly KNode[], strides: readonly number[]): KNode | null;
   /** From a position at capacity to the element's number at the bound size. */

@@ -2,7 +2,8 @@
  * Computes what depends on the sizes that a plan is bound to: bytes and strides of leaves and outputs, bytes and places of temporaries, updates of
  * programs, and the bound plan itself.
  *
- * Strides of temporaries are those at capacity, so that kernels know them. They are as long as they are used.
+ * Temporaries lie as tensors of the bound size do where several axes end at sizes, or the innermost: loops over them are one then. Of others
+ * strides are those at capacity, so that kernels know them. They are as long as they are used.
  */
 import type { EngineCaps } from '../../engine/engine.ts';
 import { block } from '../../engine/pool.ts';
@@ -133,6 +134,7 @@ export function noteTemporary(
   temporaries: Map<PlanNode, SizedBytes>,
   node: PlanNode,
   readers: ReadonlySet<{ readonly handwritten: boolean }>,
+  simt: boolean,
   strides: readonly number[] = rowMajorStrides(node.shape),
 ): void {
   const { shape, forced } = node;
@@ -148,11 +150,17 @@ export function noteTemporary(
       step *= length;
     }
   }
-  temporaries.set(node, { unit: 1, shape: lengths, strides: steps, more: 1, fixed: true });
+  const own = { unit: 1, shape: lengths, strides: steps, more: 1 };
+  temporaries.set(node, !simt && isTight(size, shape) ? own : { ...own, fixed: true });
 }
 
+/** True where several axes end at sizes, or the innermost. Products by groups of threads need strides that are numbers. */
+const isTight = (size: PlanSize, shape: Shape): boolean =>
+  shape.filter((n) => sizeFactor(size, n) > 0).length > 1 || sizeFactor(size, shape.at(-1)!) > 0;
+
 /** `PlanSize.outermost`. */
-export function outermost(size: PlanSize, shape: Shape, order: number[]): void {
+export function outermost(size: PlanSize, shape: Shape, order: number[], simt: boolean | undefined): void {
+  if (!simt && isTight(size, shape)) return;
   const sized = order.findIndex((axis) => sizeFactor(size, shape[axis]!) > 0);
   if (sized > 0 && sized < order.length - 1) order.unshift(...order.splice(sized, 1));
 }

@@ -2,6 +2,7 @@
  * The captured graph of a flush at the capacities of its sizes' classes, of which a plan for all of these sizes is made. Sizes that were found (sizes.ts) go in; null comes
  * out where a node is not computed alike for every size (uniform.ts), or shapes follow from each other by no rule.
  */
+import { cutReductions } from '@polygrad/compiler/codegen/loops/joined-reductions';
 import { cutJoints } from '@polygrad/compiler/codegen/loops/joints';
 import { shortAndLong } from '@polygrad/compiler/codegen/loops/short-and-long';
 import { type LoopTools, mergeSized } from '@polygrad/compiler/codegen/loops/sized';
@@ -134,12 +135,14 @@ export function sizedGraph(sizes: Sizes, classes: readonly SizeClass[], captured
     bound: (e, n) => bound(e, size, n),
     check: (op, attr, src, shape) => checkExtents(isSize, op, attr, src, shape),
     bytesOf: (node, elementBytes, start) => sizedBytes(size, temporaries, node, elementBytes, start),
-    noteTemporary: (node, readers, strides) => noteTemporary(size, temporaries, node, readers, strides),
-    outermost: (shape, order) => outermost(size, shape, order),
+    noteTemporary: (node, readers, simt, strides) => noteTemporary(size, temporaries, node, readers, simt, strides),
+    follows: (node) => temporaries.has(node) && temporaries.get(node)!.fixed === undefined,
+    outermost: (shape, order, simt) => outermost(size, shape, order, simt),
     placeIn: (e, node, index, strides) => placeIn(e, size, node, index, strides),
     merged: (loop, e, tools, simt) => {
       if (simt) return mergeSized(loop, e, tools);
-      const merged = mergeSized(cutJoints(loop, e, tools, inOthers(sizes.sums, size, e, tools)), e, tools);
+      const full = inOthers(sizes.sums, size, e, tools);
+      const merged = mergeSized(cutJoints(cutReductions(loop, e, tools, full), e, tools, full), e, tools);
       return shortAndLong(merged, e, tools, (part) => repeatRows(reduceInSquares(part, e, tools), e, tools));
     },
     numberOf: (e, extent, position) => numberOf(e, size, extent, position),

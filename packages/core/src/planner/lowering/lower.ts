@@ -78,18 +78,19 @@ const leastRank = 3;
 /**
  * Strides of a temporary of this shape whose element at `at` is `value`; row-major unless the sources agree on another order.
  *
- * In a plan for a class of sizes strides are those at capacity. A sized axis is the outermost then: at a small size only the beginning is used, and only that
- * is allocated. The innermost axis stays, for vectors.
+ * In a plan for a class of sizes strides are those at capacity, or follow the size. Those at capacity have the sized axis outermost: at a small size only the
+ * beginning is used, and only that is allocated.
  */
 export function stridesFor(
   shape: Shape,
   at: Index,
   value: KNode,
   { free, size }: Pick<DraftContext, 'free' | 'size'>,
+  simt?: boolean,
 ): readonly number[] {
   const order = orderFor(shape, at, value, free);
   if (order === null) return rowMajorStrides(shape);
-  size?.outermost(shape, order);
+  size?.outermost(shape, order, simt);
   const strides = [...rowMajorStrides(shape)];
   let step = 1;
   for (const axis of order.reverse()) {
@@ -225,10 +226,13 @@ export function lowerKernels(
   for (const node of p.graph.nodes) {
     // Stores come first: what a temporary is made of decides its memory order, which its readers need.
     const home = p.homes[node.index];
-    if (home != null && !home.kernel.handwritten && home.staged === null) {
-      home.value = makeValue(context, home);
-      if (!p.mustStore(node)) arranged.set(node, stridesFor(node.shape, home.index, home.value, p.context));
-      size?.noteTemporary(node, p.readersOf(node), arranged.get(node));
+    if (home != null && !home.kernel.handwritten) {
+      if (home.staged === null) {
+        home.value = makeValue(context, home);
+        if (!p.mustStore(node))
+          arranged.set(node, stridesFor(node.shape, home.index, home.value, p.context, options.simt));
+      }
+      size?.noteTemporary(node, p.readersOf(node), options.simt, arranged.get(node));
     }
     for (const demand of p.demandsOf(node)) {
       if (demand.kernel.handwritten || demand.staged !== null || demand === home) continue;
@@ -258,13 +262,13 @@ function orderedAxes(kernel: KernelDraft): Range[] {
 type Arranged = ReadonlyMap<PlanNode, readonly number[]>;
 
 /**
- * Position of an element in memory. Strides of temporaries are those at the plan's capacity; leaves and outputs have the bound size,
+ * Position of an element in memory. Strides of temporaries are those at the plan's capacity unless they follow the size; leaves and outputs have the bound size,
  * and strides that follow from it.
  */
 function placeIn({ e, size }: DraftContext, node: PlanNode, index: Index, arranged: Arranged): KNode {
   const { leaf, shape } = node;
   const strides = leaf?.strides ?? arranged.get(node);
-  const held = size !== null && (leaf !== null || node.forced);
+  const held = size !== null && (leaf !== null || node.forced || size.follows(node));
   const bound = held ? size.placeIn(e, node, index, strides ?? rowMajorStrides(shape)) : null;
   return bound ?? flatten(e, shape, index, strides, leaf?.shift);
 }
