@@ -178,31 +178,6 @@ export function columnSegments(
   return segments;
 }
 
-/**
- * Columns that end at a size, `narrow` of them at least: whole tiles, then single vectors, then vectors of `narrow` lanes. Each takes what the ones before leave, maybe
- * nothing, and the last tile is moved back to end at the end. Narrower ones are left out where the size is a multiple.
- */
-export function sizedColumns(
-  e: Exprs,
-  extent: number,
-  { vectors, lanes }: TileShape,
-  end: KNode,
-  narrow: number,
-): Segment[] {
-  const widths = [...new Set([vectors * lanes, lanes, narrow])];
-  const multiple = widths.findIndex((width) => divisorOf(end) % width === 0);
-  const used = multiple < 0 ? widths : widths.slice(0, multiple + 1);
-  let begin: KNode | undefined;
-  return used.map((width, i): Segment => {
-    const isLast = i === used.length - 1;
-    const most = (i === 0 ? extent : used[i - 1]! - 1) / width;
-    const to = isLast ? end : e.mul(e.idiv(end, width), width);
-    const segment = { ...whole(0, width, isLast ? Math.ceil(most) : Math.floor(most)), begin, end: to };
-    begin = to;
-    return segment;
-  });
-}
-
 /** Whole tiles without overlap. */
 export function whole(start: number, width: number, count: number): Segment {
   return { start, last: start + (count - 1) * width, width, count, from: 0, to: width };

@@ -7,6 +7,8 @@ import { reduceWhileStaging } from '@polygrad/compiler/codegen/loops/reduce-whil
 import { rowsAndRest } from '@polygrad/compiler/codegen/loops/rows-and-rest';
 import { cutShort, joinShort } from '@polygrad/compiler/codegen/loops/short-rows';
 import type { RareLoops } from '@polygrad/compiler/codegen/lowering';
+import { sizedAccess } from '@polygrad/compiler/contraction/sized-access';
+import { sizedColumns } from '@polygrad/compiler/contraction/sized-columns';
 import { dropAxes, dilated } from '@polygrad/compiler/shape/axes';
 import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import type { Attrs, ConvAttr } from '../../graph/node.ts';
@@ -42,6 +44,8 @@ export const forms: RareForms = {
   widenNarrow,
   cutShort,
   joinShort,
+  sizedAccess,
+  sizedColumns,
   keepRow,
   dotAsReduce,
   shifted,
