@@ -238,7 +238,8 @@ export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, 
       if (width < lanes || (ends && ends[0] < sized!.narrow(ends[0], lanes, elementBytes, caps))) continue;
       const shape = tileShape(least, width, lanes, costs, height, ends);
       const rest = resultsOf(c) * (more?.epilogue(column) ?? accessCost(c, column));
-      const local = fits && roles.isOnly && sized === null ? ownCopies(c, rows, columns, column, height, costs) : null;
+      const local =
+        fits && roles.isOnly && sized === null ? ownCopies(c, rows, columns, column, height, costs, caps) : null;
       for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local, more?.orders)) {
         for (const rowWay of rowWays(rows, row, shape.rows, more?.orders))
           weigh(shape, null, rowWay, columnWay, 1, rest);
@@ -315,6 +316,7 @@ function ownCopies(
   column: Range,
   height: number,
   { nearBytes }: ProductCosts,
+  caps: CodegenCaps,
 ): OwnCopies | null {
   const results = resultsOf(c);
   const width = column.arg.extent;
@@ -322,10 +324,11 @@ function ownCopies(
   // With fewer columns there are too few groups; short sums read them in place.
   const isShort = sizeOf(c.k) <= ownShortSum;
   const suits = width >= ownColumns || (width >= ownShortColumns && isShort);
-  if (near && height >= ownRows && suits && !columns.hasWindows)
-    return { order: ownOrder * columns.size, instead: true };
-  if (height < farRows || height > farMostRows || width < farColumns) return null;
-  return { order: farOrder * results * c.indices.length, instead: false };
+  const instead = near && height >= ownRows && suits && !columns.hasWindows;
+  if (!instead && (height < farRows || height > farMostRows || width < farColumns)) return null;
+  const copies = caps.lowering.rare?.()?.groupCopies;
+  const order = instead ? ownOrder * columns.size : farOrder * results * c.indices.length;
+  return copies === undefined ? null : { copies, order, instead };
 }
 
 /** Reading both factors as vectors along the sum costs this much more than a broadcast tile; more where rows are not aligned, as in copies by phases. */

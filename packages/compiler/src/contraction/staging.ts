@@ -30,7 +30,26 @@ export interface TileLayout extends Walk {
 /** In place of a layout: a value that groups copy for each tile. */
 export interface GroupCopy {
   readonly copied: KNode;
+  readonly copy: CopyInGroup;
 }
+
+/** Where a group copies columns: a segment of them, the group's tiles of it, `count` at most, and the loops around these. */
+export interface GroupPlace {
+  readonly k: readonly Range[];
+  readonly lanes: number;
+  readonly range: Range | null;
+  readonly segment: Segment;
+  readonly tiles: { readonly value: KNode; readonly ranges: readonly Range[] };
+  readonly count: number;
+  readonly outer: ReadonlyMap<Range, KNode>;
+}
+
+/** The copy of a group, and its loops over the sum (group-copies.ts). */
+export type CopyInGroup = (
+  e: Exprs,
+  copied: KNode,
+  place: GroupPlace,
+) => { readonly layout: TileLayout; readonly loops: readonly Range[] };
 
 /** What a copy reads at the place that its loops are at, in place of the factor. */
 export type Kept = (e: Exprs, copied: KNode, loopOf: (axis: Axis) => KNode) => KNode;

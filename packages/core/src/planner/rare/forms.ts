@@ -7,6 +7,7 @@ import { reduceWhileStaging } from '@polygrad/compiler/codegen/loops/reduce-whil
 import { rowsAndRest } from '@polygrad/compiler/codegen/loops/rows-and-rest';
 import { cutShort, joinShort } from '@polygrad/compiler/codegen/loops/short-rows';
 import type { RareLoops } from '@polygrad/compiler/codegen/lowering';
+import { groupCopies } from '@polygrad/compiler/contraction/group-copies';
 import { sizedAccess } from '@polygrad/compiler/contraction/sized-access';
 import { sizedColumns } from '@polygrad/compiler/contraction/sized-columns';
 import { dropAxes, dilated } from '@polygrad/compiler/shape/axes';
@@ -46,6 +47,7 @@ export const forms: RareForms = {
   joinShort,
   sizedAccess,
   sizedColumns,
+  groupCopies,
   keepRow,
   dotAsReduce,
   shifted,
