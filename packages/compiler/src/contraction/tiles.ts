@@ -100,12 +100,8 @@ export function tileShape(
   ends?: Ends,
 ): TileShape {
   const most = Math.max(1, Math.floor(columns / lanes));
-  if (formula !== undefined) {
-    const vectorsOf = (columns: number): number => Math.max(1, Math.ceil(columns / lanes));
-    const between: Ends | undefined = ends && [vectorsOf(ends[0]), vectorsOf(ends[1])];
-    const [r, vectors] = formula.tile(rows, vectorsOf(columns), most, height, between);
-    return { rows: r, vectors, lanes };
-  }
+  const tile = formula?.ofColumns(rows, columns, lanes, most, height, ends);
+  if (tile !== undefined) return { rows: tile[0], vectors: tile[1], lanes };
   const r = Math.min(4, rows);
   return { rows: r, vectors: Math.min(vectorsFor(r, registers), most), lanes };
 }

@@ -47,29 +47,19 @@ export function fromBFloat16(bits: number): number {
 
 /** Bits of a number as float16, rounded to nearest even. */
 export function toFloat16(value: number): number {
-  const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0;
-  const size = Math.abs(value);
-  if (Number.isNaN(size)) return 0x7e00;
-  if (size >= 65520) return sign | 0x7c00;
-  // Round to a multiple of the spacing at this magnitude: 2^-24 for subnormals, 2^(exponent - 10) above.
-  const exponent = Math.max(-14, Math.floor(Math.log2(size || 2 ** -30)));
-  const spacing = 2 ** (exponent - 10);
-  const scaled = size / spacing;
-  let steps = Math.floor(scaled);
-  const rest = scaled - steps;
-  if (rest > 0.5 || (rest === 0.5 && steps % 2 === 1)) steps++;
-  if (steps < 1024) return sign | steps;
-  const biased = exponent + 15;
-  return sign | (steps === 2048 ? (biased + 1) << 10 : (biased << 10) | (steps - 1024));
+  if (Number.isNaN(value)) return 0x7e00;
+  const size = Math.abs(normalize('float16', value) as number);
+  // With the exponent of a float32 made less by the difference of the biases, its bits begin with those of the float16.
+  f32[0] = size * 2 ** -112;
+  return (value < 0 || Object.is(value, -0) ? 0x8000 : 0) | (size > 65504 ? 0x7c00 : u32[0]! >>> 13);
 }
 
 /** Number of float16 bits. */
 export function fromFloat16(bits: number): number {
-  const sign = bits & 0x8000 ? -1 : 1;
-  const exponent = (bits >> 10) & 31;
-  const fraction = bits & 1023;
-  if (exponent === 31) return fraction ? Number.NaN : sign * Number.POSITIVE_INFINITY;
-  return sign * (exponent === 0 ? fraction * 2 ** -24 : (1024 + fraction) * 2 ** (exponent - 25));
+  // As a float32 is read with another bias; NaN and infinities have the greatest exponent.
+  u32[0] = ((bits & 0x7fff) << 13) | ((bits & 0x7c00) === 0x7c00 ? 0x7f800000 : 0);
+  const size = f32[0]! * 2 ** 112;
+  return bits & 0x8000 ? -size : size;
 }
 
 /** Stores a number, boolean or bigint as an element. Fractions are cut off for integers; large values wrap, NaN and infinities give 0. */

@@ -168,6 +168,15 @@ export interface TileFormula {
     most?: number,
     ends?: Ends,
   ): readonly [rows: number, vectors: number];
+  /** The same for columns, `lanes` to a vector; `ends` are columns too. */
+  ofColumns(
+    rows: number,
+    columns: number,
+    lanes: number,
+    widest: number,
+    most: number,
+    ends: Ends | undefined,
+  ): readonly [rows: number, vectors: number];
   /**
    * Time for this many rows and vectors of results with such tiles, relative to their multiply-adds alone. `dots`: the sum runs over vectors; `singly`: vectors that
    * fill no tile are tiles of their own.
