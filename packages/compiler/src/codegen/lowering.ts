@@ -85,9 +85,10 @@ export type CopyByCopy = (
 export interface RareLoops {
   /** Columns per group of reductions that are accumulated in group memory, with vectors along a range; null where registers accumulate (loops/columns.ts). */
   columnsOf(work: NestWork, range: Range, lanes: number, caps: CodegenCaps): number | null;
-  /** Writes such reductions over the same rows (linearize/columns.ts). */
+  /** Writes those of some such reductions that are over these rows (linearize/columns.ts). */
   reduceColumns(
-    nodes: readonly KNodeOf<'REDUCE'>[],
+    wave: readonly KNodeOf<'REDUCE'>[],
+    rows: readonly Range[],
     column: Range,
     values: Values,
     options: SumOptions,
@@ -97,6 +98,10 @@ export interface RareLoops {
   readonly copyByCopy: CopyByCopy;
   /** loops/reduce-while-staging.ts */
   reduceWhileStaging(nest: LoopNest): LoopNest;
+  /** loops/inline-stage.ts */
+  inlineStage(kernel: LoopKernel, e: Exprs, read: KNodeOf<'LOAD'>): LoopKernel;
+  /** loops/stretches.ts */
+  cutStretches(nest: LoopNest): LoopNest;
   /** loops/rows-and-rest.ts */
   rowsAndRest(nest: LoopNest, work: NestWork, rows: ReadonlyMap<Range, number>): LoopNest;
   /** loops/narrow-rows.ts */
@@ -107,8 +112,8 @@ export interface RareLoops {
   joinShort(nest: LoopNest, caps: CodegenCaps): LoopNest;
 }
 
-/** Runs a statement, with the expressions it needs, for all columns. */
-export type OverColumns = (column: Range, roots: readonly KNode[], run: () => void) => void;
+/** Runs a statement, with the expressions it needs, for all columns. `repeatable`: it may run again for some. */
+export type OverColumns = (column: Range, roots: readonly KNode[], repeatable: boolean, run: () => void) => void;
 
 /** How numbers of reductions are summed: MULADD where the target has it, and whether its groups have threads. */
 export interface SumOptions {

@@ -3,9 +3,11 @@ import { reduceColumns } from '@polygrad/compiler/codegen/linearize/columns';
 import { copyByCopy } from '@polygrad/compiler/codegen/linearize/copy-by-copy';
 import { columnsOf } from '@polygrad/compiler/codegen/loops/columns';
 import { cutNarrow, widenNarrow } from '@polygrad/compiler/codegen/loops/narrow-rows';
+import { inlineStage } from '@polygrad/compiler/codegen/loops/inline-stage';
 import { reduceWhileStaging } from '@polygrad/compiler/codegen/loops/reduce-while-staging';
 import { rowsAndRest } from '@polygrad/compiler/codegen/loops/rows-and-rest';
 import { cutShort, joinShort } from '@polygrad/compiler/codegen/loops/short-rows';
+import { cutStretches } from '@polygrad/compiler/codegen/loops/stretches';
 import type { RareLoops } from '@polygrad/compiler/codegen/lowering';
 import { groupCopies } from '@polygrad/compiler/contraction/group-copies';
 import { sizedAccess } from '@polygrad/compiler/contraction/sized-access';
@@ -40,6 +42,8 @@ export const forms: RareForms = {
   reduceColumns,
   copyByCopy,
   reduceWhileStaging,
+  inlineStage,
+  cutStretches,
   rowsAndRest,
   cutNarrow,
   widenNarrow,
