@@ -81,6 +81,12 @@ export type CopyByCopy = (
   copies: Copies,
 ) => KNode;
 
+/** The loop with the largest divisor of its number in an index, of those that may be cut (loops/cuts.ts). `offset`: what the index adds before it is divided. */
+export type Division = (
+  nest: LoopNest,
+  mayCut: (range: Range, by: number, offset: number) => boolean,
+) => { readonly range: Range; readonly by: number } | null;
+
 /** Ways to write loops that few nests have use of, and all can do without. */
 export interface RareLoops {
   /** Columns per group of reductions that are accumulated in group memory, with vectors along a range; null where registers accumulate (loops/columns.ts). */
@@ -101,7 +107,7 @@ export interface RareLoops {
   /** loops/inline-stage.ts */
   inlineStage(kernel: LoopKernel, e: Exprs, read: KNodeOf<'LOAD'>): LoopKernel;
   /** loops/stretches.ts */
-  cutStretches(nest: LoopNest): LoopNest;
+  cutStretches(nest: LoopNest, division: Division): LoopNest;
   /** loops/rows-and-rest.ts */
   rowsAndRest(nest: LoopNest, work: NestWork, rows: ReadonlyMap<Range, number>): LoopNest;
   /** loops/narrow-rows.ts */

@@ -41,13 +41,12 @@ import {
 import type { CodegenCaps } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { productOf, type Range, sizeOf, typicalOf } from '../ir/free-ranges.ts';
-import type { KNode } from '../ir/ir.ts';
 import { linearOf } from '../ir/simplify/integers.ts';
 import { isFixed, leastOf, Operand } from './access.ts';
 import type { Assembly } from './assembly.ts';
 import type { Cover, CoverFacts, GroupPlan, Split } from './blocking.ts';
 import { type Contraction, productsOf } from './contraction.ts';
-import { dotShape, sharedShape, type TileShape, tileShape } from './tiles.ts';
+import { dotShape, type Segment, sharedShape, type TileShape, tileShape } from './tiles.ts';
 import { columnWays, consecutiveWays, type Orders, type OwnCopies, rowWays, type Way } from './packing.ts';
 import type { CutSum } from './tile-nests.ts';
 import { conflictPart, missPart } from './cache-misses.ts';
@@ -116,16 +115,8 @@ export interface SizedColumns {
   narrow(least: number, lanes: number, elementBytes: number, caps: CodegenCaps): number;
   /** Columns that tiles compute, as a part of `width`. */
   computed(shape: TileShape, width: number): number;
-  /** Covers `height` x the columns; the last vectors have `narrow` lanes. `end`: where rows end, if that is known only at dispatch. */
-  cover(
-    e: Exprs,
-    height: number,
-    column: Range,
-    narrow: number,
-    shape: TileShape,
-    facts: CoverFacts,
-    end?: KNode,
-  ): Cover;
+  /** Covers rows x the columns; the last vectors have `narrow` lanes. */
+  cover(e: Exprs, rows: Segment, column: Range, narrow: number, shape: TileShape, facts: CoverFacts): Cover;
 }
 
 declare module '../codegen/lowering.ts' {

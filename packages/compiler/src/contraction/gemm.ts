@@ -51,8 +51,9 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps, more?: M
   const height = row?.arg.extent ?? 1;
   const end = row?.src[0];
   const facts = coverFacts(c, choice, more);
+  const tall = rowSegment(height, shape.rows, end);
   const { whole, beside, last } =
-    sized?.cover(e, height, column, sized.narrow(leastOf(column), lanes, bytes, caps), shape, facts, end) ??
+    sized?.cover(e, tall, column, sized.narrow(leastOf(column), lanes, bytes, caps), shape, facts) ??
     cover(height, column.arg.extent, shape, facts, end);
   const edges = [...beside, ...last];
   const blocks = [...whole, ...edges];
@@ -61,7 +62,7 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps, more?: M
     ...layoutsOf(assembly, e, columns, columnWay, column, segments),
     ...edges.map(() => layoutInPlace(e, columns.access!, column)),
   ];
-  const rowLayout = layoutsOf(assembly, e, rows, rowWay, row, [rowSegment(height, shape.rows, end)])[0] as TileLayout;
+  const rowLayout = layoutsOf(assembly, e, rows, rowWay, row, [tall])[0] as TileLayout;
 
   const { lines } = shape;
   const extents = outer.map((r) => turnsOf(r, lines));

@@ -1,13 +1,13 @@
 /**
  * Columns that end at a size given at dispatch: whole tiles, then single vectors, then narrower ones, the last of which is moved back to end at the end. A rare form:
- * plans for several sizes load it.
+ * plans for several sizes load it. It imports nothing that only engines without threads in groups have: pages with others load it too.
  */
 import { leastVector, oneVector } from '../codegen/costs/cpu.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { divisorOf } from '../ir/free-ranges.ts';
 import type { KNode } from '../ir/ir.ts';
 import type { SizedColumns } from './choose.ts';
-import { rowSegment, type Segment, type TileShape, whole } from './tiles.ts';
+import type { Segment, TileShape } from './tiles.ts';
 
 /**
  * Columns up to `end`, `narrow` of them at least. Each kind of tiles takes what the ones before leave, maybe nothing. Narrower ones are left out where the size is a
@@ -22,7 +22,8 @@ function segmentsOf(e: Exprs, extent: number, end: KNode, narrow: number, { vect
     const isLast = i === used.length - 1;
     const most = (i === 0 ? extent : used[i - 1]! - 1) / width;
     const to = isLast ? end : e.mul(e.idiv(end, width), width);
-    const segment = { ...whole(0, width, isLast ? Math.ceil(most) : Math.floor(most)), begin, end: to };
+    const count = isLast ? Math.ceil(most) : Math.floor(most);
+    const segment = { start: 0, last: (count - 1) * width, width, count, from: 0, to: width, begin, end: to };
     begin = to;
     return segment;
   });
@@ -43,8 +44,8 @@ export const sizedColumns: SizedColumns = {
     return ((all + (oneVector - 1) * (all % vectors)) * lanes) / width;
   },
   // The last rows get no tiles of another shape.
-  cover(e, height, column, narrow, shape, { sums, lanes }, end) {
-    const common = { sumLanes: sums ? lanes : 1, rows: rowSegment(height, shape.rows, end) };
+  cover(e, rows, column, narrow, shape, { sums, lanes }) {
+    const common = { sumLanes: sums ? lanes : 1, rows };
     const segments = segmentsOf(e, column.arg.extent, column.src[0]!, Math.min(narrow, shape.lanes), shape);
     const whole = segments.map((columns) => ({ ...common, columns, lanes: Math.min(shape.lanes, columns.width) }));
     return { whole, beside: [], last: [] };

@@ -33,15 +33,13 @@ export interface GroupCopy {
   readonly copy: CopyInGroup;
 }
 
-/** Where a group copies columns: a segment of them, the group's tiles of it, `count` at most, and the loops around these. */
+/** Where a group copies columns: what ranges of the factor are there, but those of the sum, and the loops over the group's columns, which are `width` to a tile. */
 export interface GroupPlace {
   readonly k: readonly Range[];
-  readonly lanes: number;
-  readonly range: Range | null;
-  readonly segment: Segment;
-  readonly tiles: { readonly value: KNode; readonly ranges: readonly Range[] };
-  readonly count: number;
-  readonly outer: ReadonlyMap<Range, KNode>;
+  readonly at: ReadonlyMap<Range, KNode>;
+  readonly loops: readonly Range[];
+  readonly width: number;
+  readonly columns: number;
 }
 
 /** The copy of a group, and its loops over the sum (group-copies.ts). */

@@ -193,10 +193,15 @@ class Nest {
   #inGroup({ copied, copy }: GroupCopy): TileLayout {
     const e = this.#e;
     const { k, lanes, columns } = this.#spec;
+    const { range, segment } = columns;
+    const { width } = segment;
     const { chunk, extent, grid } = this.#columnTiles;
     const tiles = run(e, this.#columnTiles);
-    const place = { ...columns, k, lanes, tiles, count: Math.min(chunk, extent), outer: this.#outer };
-    const { layout, loops } = copy(e, copied, place);
+    const tile = tileRanges(e, 1, width / lanes, lanes);
+    const at = new Map(this.#outer);
+    if (range !== null) at.set(range, e.add(tileStart(e, segment, tiles.value), tile.column));
+    const own = [...tiles.ranges, ...tile.ranges];
+    const { layout, loops } = copy(e, copied, { k, at, loops: own, width, columns: width * Math.min(chunk, extent) });
     this.done.push(step('stage', k, loops));
     if (grid !== null) this.#firstCopied = e.mul(grid, chunk);
     return layout;
@@ -321,14 +326,14 @@ interface TilePosition {
 }
 
 /** The ranges of one register tile. */
-export interface TileRanges {
+interface TileRanges {
   readonly ranges: readonly Range[];
   readonly row: KNode;
   readonly column: KNode;
 }
 
 /** New ranges of a tile of `rows` rows by `vectors` vectors of `lanes`; each row has those of all lines. */
-export function tileRanges(e: Exprs, rows: number, vectors: number, lanes: number, line?: Range | null): TileRanges {
+function tileRanges(e: Exprs, rows: number, vectors: number, lanes: number, line?: Range | null): TileRanges {
   const ranges: Range[] = [];
   const range = (extent: number, kind: RangeKind): KNode => {
     if (extent === 1) return e.i32(0);

@@ -32,7 +32,7 @@ import {
 } from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
-import { cutSegments, narrowRows, splitRanges, unevenLoop } from './cuts.ts';
+import { cutSegments, division, narrowRows, splitRanges, unevenLoop } from './cuts.ts';
 import { besideRows, cutRows, cutStreams, interleaveRows, canInterleaveRows, streamed } from './streams.ts';
 import { tiledTransposes } from './tile.ts';
 import { as, LoopNest, reorder, shaped, split } from './transforms.ts';
@@ -262,7 +262,7 @@ const worthLoading = 4096;
 const passes: readonly ((nest: LoopNest, caps: CodegenCaps) => LoopNest)[] = [
   (nest, { lowering }) => {
     const uneven = unevenLoop(nest);
-    return (uneven && lowering.rare?.(uneven.arg.extent >= worthLoading)?.cutStretches(nest)) ?? nest;
+    return (uneven && lowering.rare?.(uneven.arg.extent >= worthLoading)?.cutStretches(nest, division)) ?? nest;
   },
   (nest, { lowering }) => {
     const staged = (hasStage(nest) ? lowering.rare?.()?.reduceWhileStaging(nest) : null) ?? nest;

@@ -10,7 +10,7 @@ import { combine, formHigh, formLow, linearOf, literalOf, selectTerms } from '..
 import { nodesOf } from '../../ir/node.ts';
 import { leastInner, leastSegment, mostNarrow, mostSegments, rowsTogether } from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
-import type { CodegenCaps, Narrow } from '../lowering.ts';
+import type { CodegenCaps, Division, Narrow } from '../lowering.ts';
 import { cut, innermost, type LoopNest, split } from './transforms.ts';
 import { type NestWork, workOf } from './work.ts';
 
@@ -73,11 +73,7 @@ export function unevenLoop(nest: LoopNest): Range | undefined {
   return division(nest, (r, by, offset) => offset !== 0 || !isMultiple(r, by))?.range;
 }
 
-/** A loop and the largest divisor of its number, of those that may be cut. `offset`: what an index adds to the number before it is divided. */
-export function division(
-  nest: LoopNest,
-  mayCut: (range: Range, by: number, offset: number) => boolean,
-): { readonly range: Range; readonly by: number } | null {
+export const division: Division = (nest, mayCut) => {
   let found: { range: Range; by: number } | null = null;
   for (const n of nodesOf(nest.stores.map((s) => s.store))) {
     if (n.op !== 'IREM' && n.op !== 'IDIV') continue;
@@ -89,7 +85,7 @@ export function division(
     if (mayCut(range, by, offset)) found = { range, by };
   }
   return found;
-}
+};
 
 // Rows shorter than a vector, such as colours of pixels: several rows at a time as one stretch of memory.
 //

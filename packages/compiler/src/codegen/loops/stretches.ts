@@ -1,14 +1,14 @@
 /**
  * Loops that a divisor in their index does not divide evenly, as those over a matrix whose diagonal is written: the whole stretches become a nest,
- * which `splitRanges` splits, and so do the elements before and after these.
+ * which `splitRanges` splits, and so do the elements before and after these. It does not import cuts.ts, which pages without such engines would load with it.
  */
 import { leastStretches } from '../costs/cpu.ts';
-import { division } from './cuts.ts';
+import type { Division } from '../lowering.ts';
 import { cut, type LoopNest } from './transforms.ts';
 import { workOf } from './work.ts';
 
 /** The nest with such a loop cut, if it has enough whole stretches. */
-export function cutStretches(nest: LoopNest): LoopNest {
+export function cutStretches(nest: LoopNest, division: Division): LoopNest {
   let edges: readonly number[] = [];
   const found = division(nest, (r, by, offset) => {
     const { extent } = r.arg;
