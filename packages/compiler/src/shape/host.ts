@@ -30,6 +30,8 @@ export function hostArray(dtype: DType, length: number): TypedArray {
 
 const f32 = new Float32Array(1);
 const u32 = new Uint32Array(f32.buffer);
+const f64 = new Float64Array(1);
+const bits64 = new BigUint64Array(f64.buffer);
 
 /** Bits of a number as bfloat16, rounded to nearest even. */
 export function toBFloat16(value: number): number {
@@ -105,18 +107,14 @@ export type Literal = number | bigint;
 
 /** Rounds to a binary float with `digits` significand bits, least exponent `emin` and largest finite value `max`. Ties to even. */
 function roundFloat(x: number, digits: number, emin: number, max: number): number {
-  if (x === 0 || !Number.isFinite(x)) return x;
-  const a = Math.abs(x);
-  let exp = Math.floor(Math.log2(a));
-  if (2 ** exp > a) exp--;
-  else if (2 ** (exp + 1) <= a) exp++;
-  const step = 2 ** (Math.max(exp, emin) - digits + 1);
-  const q = a / step; // exact: step is a power of two
-  let n = Math.floor(q);
-  const rest = q - n;
-  if (rest > 0.5 || (rest === 0.5 && n % 2 === 1)) n++;
-  const r = n * step;
-  const y = r > max ? Number.POSITIVE_INFINITY : r;
+  if (x === 0) return x;
+  const size = Math.min(Math.abs(x), 2 * max);
+  f64[0] = size;
+  const exponent = Math.max(Number(bits64[0]! >> 52n) - 1023, emin);
+  // Sums with such a number have steps as large as those of the float, and are rounded to them.
+  const coarse = 1.5 * 2 ** (exponent - digits + 53);
+  const near = size + coarse - coarse;
+  const y = near > max ? Number.POSITIVE_INFINITY : near;
   return x < 0 ? -y : y;
 }
 
