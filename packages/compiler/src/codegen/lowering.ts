@@ -81,13 +81,20 @@ export type CopyByCopy = (
   copies: Copies,
 ) => KNode;
 
+/** The loop with the largest divisor of its number in an index, of those that may be cut (loops/cuts.ts). `offset`: what the index adds before it is divided. */
+export type Division = (
+  nest: LoopNest,
+  mayCut: (range: Range, by: number, offset: number) => boolean,
+) => { readonly range: Range; readonly by: number } | null;
+
 /** Ways to write loops that few nests have use of, and all can do without. */
 export interface RareLoops {
   /** Columns per group of reductions that are accumulated in group memory, with vectors along a range; null where registers accumulate (loops/columns.ts). */
   columnsOf(work: NestWork, range: Range, lanes: number, caps: CodegenCaps): number | null;
-  /** Writes such reductions over the same rows (linearize/columns.ts). */
+  /** Writes those of some such reductions that are over these rows (linearize/columns.ts). */
   reduceColumns(
-    nodes: readonly KNodeOf<'REDUCE'>[],
+    wave: readonly KNodeOf<'REDUCE'>[],
+    rows: readonly Range[],
     column: Range,
     values: Values,
     options: SumOptions,
@@ -97,6 +104,10 @@ export interface RareLoops {
   readonly copyByCopy: CopyByCopy;
   /** loops/reduce-while-staging.ts */
   reduceWhileStaging(nest: LoopNest): LoopNest;
+  /** loops/inline-stage.ts */
+  inlineStage(kernel: LoopKernel, e: Exprs, read: KNodeOf<'LOAD'>): LoopKernel;
+  /** loops/stretches.ts */
+  cutStretches(nest: LoopNest, division: Division): LoopNest;
   /** loops/rows-and-rest.ts */
   rowsAndRest(nest: LoopNest, work: NestWork, rows: ReadonlyMap<Range, number>): LoopNest;
   /** loops/narrow-rows.ts */
@@ -107,8 +118,8 @@ export interface RareLoops {
   joinShort(nest: LoopNest, caps: CodegenCaps): LoopNest;
 }
 
-/** Runs a statement, with the expressions it needs, for all columns. */
-export type OverColumns = (column: Range, roots: readonly KNode[], run: () => void) => void;
+/** Runs a statement, with the expressions it needs, for all columns. `repeatable`: it may run again for some. */
+export type OverColumns = (column: Range, roots: readonly KNode[], repeatable: boolean, run: () => void) => void;
 
 /** How numbers of reductions are summed: MULADD where the target has it, and whether its groups have threads. */
 export interface SumOptions {

@@ -5,11 +5,13 @@
  * values of a factor. Ranges that occur only as a sum, such as output position + kernel position, share an axis of the domain. So
  * a factor stored over its domain is as large as a padded tensor, not as the product of its ranges (no im2col matrix).
  */
+import type { CodegenCaps } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import {
   type FreeRanges,
   indexForms,
   coefficient,
+  isSizedEnd,
   type Range,
   type SizedStride,
   sizedStrideOf,
@@ -73,38 +75,29 @@ export interface LinearAccess extends Walk {
 
 /** The access of a factor that is a plain load from a tensor at a linear position, else null. */
 export function linearAccess(value: KNode): LinearAccess | null {
-  if (value.op !== 'LOAD' || value.src.length !== 2) return null;
+  if (!isPlainLoad(value)) return null;
   const [memory, index] = value.src;
-  if (memory.op !== 'PARAM' || memory.arg.access !== 'read') return null;
   return linearPosition(memory, index);
 }
 
-/** The same with strides that are numbers times sizes, as tensors have whose axes end at sizes. */
-function sizedAccess(value: KNode, free: FreeRanges): LinearAccess | null {
-  const plain = linearAccess(value);
-  if (plain !== null || value.op !== 'LOAD' || value.src.length !== 2) return plain;
-  const [memory, index] = value.src;
-  if (memory.op !== 'PARAM' || memory.arg.access !== 'read') return null;
-  if (!isSumOfStrides(index, free)) return null;
-  const strides = new Map<Range, number>();
-  const sized = new Map<Range, SizedStride>();
-  for (const r of free.of(index)) {
-    const stride = sizedStrideOf(free, index, r);
-    if (stride === null) return null;
-    const { number, sizes } = stride;
-    strides.set(r, sizes.length === 0 ? number : Math.sign(number) * Math.max(2, Math.abs(typicalStride(stride))));
-    if (sizes.length > 0) sized.set(r, stride);
-  }
-  return { memory, offset: linearOf(index).offset, strides, sized };
+/** True for a load from a tensor that has no gate. */
+function isPlainLoad(value: KNode): value is KNodeOf<'LOAD'> {
+  if (value.op !== 'LOAD' || value.src.length !== 2) return false;
+  const [memory] = value.src;
+  return memory.op === 'PARAM' && memory.arg.access === 'read';
 }
 
-/** True if an index has ranges times numbers and sizes as its terms, and perhaps a number. */
-function isSumOfStrides(index: KNode, free: FreeRanges): boolean {
-  return linearOf(index).terms.every((term) => {
-    if (term.op !== 'MUL') return term.op === 'RANGE';
-    const inner = term.src.find((x) => free.of(x).length > 0);
-    return inner !== undefined && linearOf(inner).offset === 0 && isSumOfStrides(inner, free);
-  });
+/** The same with strides that are numbers times sizes, if the position depends on sizes. */
+function sizedAccess(value: KNode, free: FreeRanges, { lowering }: CodegenCaps): LinearAccess | null {
+  if (!isPlainLoad(value) || !isSizedEnd(value.src[1])) return null;
+  return lowering.rare?.()?.sizedAccess(value, free) ?? null;
+}
+
+declare module '../codegen/lowering.ts' {
+  interface RareLoops {
+    /** sized-access.ts */
+    sizedAccess(load: KNodeOf<'LOAD'>, free: FreeRanges): LinearAccess | null;
+  }
 }
 
 /** The same for any index. */
@@ -249,10 +242,10 @@ export class Operand {
   readonly size: number;
   readonly elementBytes: number;
 
-  constructor(value: KNode, k: readonly Range[], free: FreeRanges) {
+  constructor(value: KNode, k: readonly Range[], free: FreeRanges, caps: CodegenCaps) {
     this.value = value;
     this.k = k;
-    this.access = sizedAccess(value, free);
+    this.access = linearAccess(value) ?? sizedAccess(value, free, caps);
     this.axes = domainOf(value, free);
     this.size = this.axes.reduce((n, a) => n * a.extent, 1);
     this.elementBytes = dtypeInfo[value.dtype as DType].bytes;

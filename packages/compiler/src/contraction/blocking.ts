@@ -14,16 +14,7 @@ import {
   stripBytes,
   tileGroupWork,
 } from '../codegen/costs/cpu.ts';
-import {
-  type Segment,
-  type TileShape,
-  columnSegments,
-  rowSegment,
-  sizedColumns,
-  whole,
-  widenedRows,
-  widens,
-} from './tiles.ts';
+import { type Segment, type TileShape, columnSegments, rowSegment, whole, widenedRows, widens } from './tiles.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import type { KNode } from '../ir/ir.ts';
@@ -229,24 +220,6 @@ export interface CoverFacts {
 const lastVectors = [0, 6, 4];
 /** Such tiles pay between these numbers of rows: with fewer, the last rows are most of the work; with more, hardly any. */
 const [fewRows, manyRows] = [32, 192];
-
-/**
- * Covers `height` x columns that end at a size, `extent` at most; the last vectors are `narrow`. The last rows get no tiles of another shape. `end`: where
- * rows end, if that is known only at dispatch.
- */
-export function coverSized(
-  e: Exprs,
-  height: number,
-  [extent, columnEnd, narrow]: readonly [extent: number, end: KNode, narrow: number],
-  shape: TileShape,
-  { sums, lanes: all }: CoverFacts,
-  end?: KNode,
-): Cover {
-  const common = { sumLanes: sums ? all : 1, rows: rowSegment(height, shape.rows, end) };
-  const segments = sizedColumns(e, extent, shape, columnEnd, narrow);
-  const whole = segments.map((columns) => ({ ...common, columns, lanes: Math.min(shape.lanes, columns.width) }));
-  return { whole, beside: [], last: [] };
-}
 
 /** Covers `height` x `width` results. `end`: where rows end, if that is known only at dispatch; then the last rows get no tiles of another shape. */
 export function cover(height: number, width: number, shape: TileShape, facts: CoverFacts, end?: KNode): Cover {

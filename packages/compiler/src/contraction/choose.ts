@@ -37,7 +37,6 @@ import {
   productCosts,
   sharedSlowdown,
   shortSum,
-  sizedColumns,
 } from '../codegen/costs/cpu.ts';
 import type { CodegenCaps } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
@@ -45,9 +44,9 @@ import { productOf, type Range, sizeOf, typicalOf } from '../ir/free-ranges.ts';
 import { linearOf } from '../ir/simplify/integers.ts';
 import { isFixed, leastOf, Operand } from './access.ts';
 import type { Assembly } from './assembly.ts';
-import type { Cover, GroupPlan, Split } from './blocking.ts';
+import type { Cover, CoverFacts, GroupPlan, Split } from './blocking.ts';
 import { type Contraction, productsOf } from './contraction.ts';
-import { dotShape, sharedShape, type TileShape, tileShape } from './tiles.ts';
+import { dotShape, type Segment, sharedShape, type TileShape, tileShape } from './tiles.ts';
 import { columnWays, consecutiveWays, type Orders, type OwnCopies, rowWays, type Way } from './packing.ts';
 import type { CutSum } from './tile-nests.ts';
 import { conflictPart, missPart } from './cache-misses.ts';
@@ -72,6 +71,8 @@ export interface Choice {
   readonly columns: Operand;
   /** A range that only `columns` has, or one that both factors have: then rows are vectors along columns too. */
   readonly column: Range;
+  /** Set where the column ends at a size. */
+  readonly sized: SizedColumns | null;
   readonly rows: Operand;
   readonly row: Range | null;
   readonly shape: TileShape;
@@ -104,7 +105,25 @@ export interface Cuts {
 }
 
 /** Roles of ranges and factors. */
-export type Roles = Pick<Choice, 'columns' | 'column' | 'rows' | 'row' | 'outer'>;
+export type Roles = Pick<Choice, 'columns' | 'column' | 'sized' | 'rows' | 'row' | 'outer'>;
+
+/** What columns that end at a size need (sized-columns.ts): a rare form, which plans for several sizes load. Without it only loops of fixed length are columns. */
+export interface SizedColumns {
+  /** Slowdown of the products. */
+  readonly slower: number;
+  /** Lanes of the last vectors, where there are `least` columns for certain. */
+  narrow(least: number, lanes: number, elementBytes: number, caps: CodegenCaps): number;
+  /** Columns that tiles compute, as a part of `width`. */
+  computed(shape: TileShape, width: number): number;
+  /** Covers rows x the columns; the last vectors have `narrow` lanes. */
+  cover(e: Exprs, rows: Segment, column: Range, narrow: number, shape: TileShape, facts: CoverFacts): Cover;
+}
+
+declare module '../codegen/lowering.ts' {
+  interface RareLoops {
+    readonly sizedColumns: SizedColumns;
+  }
+}
 
 /** Weighs a tile for some roles. `slower`: how much slower its products are than the shape says; `rest`: nanoseconds besides. */
 type Weigh = (shape: TileShape, along: Range | null, rowWay: Way, columnWay: Way, slower: number, rest: number) => void;
@@ -160,7 +179,7 @@ export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, 
   const { fittingBytes, sharedBytes, vectorBytes } = caps;
   const costs = productCosts(caps);
   const cost = costOf(c, costs, more);
-  const all = rolesOf(c);
+  const all = rolesOf(c, caps);
   let best: Choice | null = null as Choice | null;
   // Groups copy columns only for tiles of four rows or more, which are two vectors wide.
   const fits = sizeOf(c.k) * mostCopiedTiles * 2 * vectorBytes <= sharedBytes / 2;
@@ -168,9 +187,9 @@ export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, 
     const lanes = Math.max(1, Math.floor(bytes / elementBytes));
     const fills = ({ arg: { extent } }: Range): boolean => costs.formula?.fills(extent, lanes) ?? extent >= 6 * lanes;
     for (const roles of all) {
-      const { columns, column, rows, row } = roles;
+      const { columns, column, rows, row, sized } = roles;
       const width = typicalOf(column);
-      const ends: Ends | undefined = isFixed(column) ? undefined : [leastOf(column), column.arg.extent];
+      const ends: Ends | undefined = sized === null ? undefined : [leastOf(column), column.arg.extent];
       const height = row?.arg.extent ?? 1;
       const least = row === null ? 1 : leastOf(row);
       const weigh: Weigh = (shape, along, rowWay, columnWay, slower, rest) => {
@@ -183,7 +202,7 @@ export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, 
           if (best === null || choice.cost < best.cost) best = choice;
         }
       };
-      if (isFixed(column)) more?.tiles(c, roles, least, lanes, costs, weigh);
+      if (sized === null) more?.tiles(c, roles, least, lanes, costs, weigh);
       if (c.batch.includes(column)) {
         if (width < lanes || lanes === 1) continue;
         const shape = sharedShape(height, width, lanes, costs.registers, least);
@@ -207,10 +226,11 @@ export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, 
           }
         }
       }
-      if (width < lanes || leastOf(column) < narrowLanes(column, lanes, elementBytes, caps)) continue;
+      if (width < lanes || (ends && ends[0] < sized!.narrow(ends[0], lanes, elementBytes, caps))) continue;
       const shape = tileShape(least, width, lanes, costs, height, ends);
       const rest = resultsOf(c) * (more?.epilogue(column) ?? accessCost(c, column));
-      const local = fits && roles.isOnly && isFixed(column) ? ownCopies(c, rows, columns, column, height, costs) : null;
+      const local =
+        fits && roles.isOnly && sized === null ? ownCopies(c, rows, columns, column, height, costs, caps) : null;
       for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local, more?.orders)) {
         for (const rowWay of rowWays(rows, row, shape.rows, more?.orders))
           weigh(shape, null, rowWay, columnWay, 1, rest);
@@ -223,24 +243,18 @@ export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, 
 /** Fewest rows of tiles whose columns end at a size: a group has all of these, so only rows make several groups. */
 const leastRowsBeside = 4;
 
-/** Lanes of the last vectors of columns that end at a size: as many as there are for certain, if vectors of that width exist. */
-export function narrowLanes(column: Range, lanes: number, elementBytes: number, { fittingBytes }: CodegenCaps): number {
-  if (isFixed(column) || fittingBytes === undefined) return lanes;
-  let narrow = lanes;
-  while (narrow > leastOf(column) && narrow * elementBytes > leastVector) narrow /= 2;
-  return narrow;
-}
-
 /** The roles that the ranges can take, and whether there is one range for rows. */
-function rolesOf(c: Contraction): readonly (Roles & { readonly isOnly: boolean })[] {
-  const operands = c.factors.map((f) => new Operand(f.value, c.k, c.free)) as [Operand, Operand];
+function rolesOf(c: Contraction, caps: CodegenCaps): readonly (Roles & { readonly isOnly: boolean })[] {
+  const operands = c.factors.map((f) => new Operand(f.value, c.k, c.free, caps)) as [Operand, Operand];
   return operands.flatMap((columns, side) => {
     const { own } = c.factors[1 - side]!;
     return [...c.factors[side]!.own, ...c.batch.filter(isFixed)].flatMap((column) =>
       (own.length === 0 ? [null] : own).flatMap((row) => {
-        if (!isFixed(column) && (row === null || leastOf(row) < leastRowsBeside)) return [];
+        const suits = isFixed(column) || (row !== null && leastOf(row) >= leastRowsBeside);
+        const sized = suits && !isFixed(column) ? caps.lowering.rare?.()?.sizedColumns : null;
+        if (!suits || sized === undefined) return [];
         const outer = orderOf(c).filter((r) => r !== column && r !== row);
-        return [{ columns, column, rows: operands[1 - side]!, row, outer, isOnly: own.length === 1 }];
+        return [{ columns, column, sized, rows: operands[1 - side]!, row, outer, isOnly: own.length === 1 }];
       }),
     );
   });
@@ -293,6 +307,7 @@ function ownCopies(
   column: Range,
   height: number,
   { nearBytes }: ProductCosts,
+  caps: CodegenCaps,
 ): OwnCopies | null {
   const results = resultsOf(c);
   const width = column.arg.extent;
@@ -300,10 +315,11 @@ function ownCopies(
   // With fewer columns there are too few groups; short sums read them in place.
   const isShort = sizeOf(c.k) <= ownShortSum;
   const suits = width >= ownColumns || (width >= ownShortColumns && isShort);
-  if (near && height >= ownRows && suits && !columns.hasWindows)
-    return { order: ownOrder * columns.size, instead: true };
-  if (height < farRows || height > farMostRows || width < farColumns) return null;
-  return { order: farOrder * results * c.indices.length, instead: false };
+  const instead = near && height >= ownRows && suits && !columns.hasWindows;
+  if (!instead && (height < farRows || height > farMostRows || width < farColumns)) return null;
+  const copies = caps.lowering.rare?.()?.groupCopies;
+  const order = instead ? ownOrder * columns.size : farOrder * results * c.indices.length;
+  return copies === undefined ? null : { copies, order, instead };
 }
 
 /** Reading both factors as vectors along the sum costs this much more than a broadcast tile; more where rows are not aligned, as in copies by phases. */
@@ -343,23 +359,17 @@ function computeCost(
   extent: (r: Range) => number,
   more: MoreChoices | undefined,
 ): number {
-  const { shape, row, column } = choice;
+  const { shape, row, column, sized } = choice;
   const all = productOf(c.k, extent) * productOf(orderOf(c), extent);
   const height = row === null ? 1 : extent(row);
-  const products = ((2 * all) / flopsPerNs) * (isFixed(column) ? 1 : sizedColumns);
-  if (more !== undefined) return products * more.slower(choice, height, extent(column));
+  const width = extent(column);
+  const products = ((2 * all) / flopsPerNs) * (sized?.slower ?? 1);
+  if (more !== undefined) return products * more.slower(choice, height, width);
   const padded = (extent: number, width: number): number => (Math.ceil(extent / width) * width) / extent;
-  const waste = padded(height, shape.rows) * paddedColumns(shape, column, extent(column));
+  const wide = sized?.computed(shape, width) ?? padded(width, shape.lanes * Math.min(2, shape.vectors));
+  const waste = padded(height, shape.rows) * wide;
   const narrow = shape.vectors === 1 && shape.rows > 1 && !c.batch.includes(column) ? oneVector : 1;
   return products * waste * narrow * heightCost[Math.min(4, shape.rows)]!;
-}
-
-/** Columns that tiles compute, as a part of `width`; vectors for themselves at the end of a size count for more. */
-function paddedColumns({ vectors, lanes }: TileShape, column: Range, width: number): number {
-  const wide = lanes * Math.min(2, vectors);
-  if (isFixed(column)) return (Math.ceil(width / wide) * wide) / width;
-  const all = Math.ceil(width / lanes);
-  return ((all + (oneVector - 1) * (all % vectors)) * lanes) / width;
 }
 
 /** Nanoseconds of the epilogue's memory accesses per result: vectors only along a range of unit stride. */

@@ -21,7 +21,6 @@ import {
   type Cover,
   type CoverFacts,
   cover,
-  coverSized,
   type GroupPlan,
   planGroups,
   planSplit,
@@ -29,7 +28,7 @@ import {
   type Split,
   type SplitFacts,
 } from './blocking.ts';
-import { type Choice, choose, isBefore, type MoreChoices, narrowLanes, paysFor } from './choose.ts';
+import { type Choice, choose, isBefore, type MoreChoices, paysFor } from './choose.ts';
 import { type Contraction, worthwhile } from './contraction.ts';
 import type { ContractionTemplate } from './template.ts';
 import { layoutsOf } from './packing.ts';
@@ -48,16 +47,14 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps, more?: M
   if (choice === null || !paysFor(c, copiedBefore(choice))) return null;
   const assembly = new Assembly(c.kernel, e, caps);
   const costs = productCosts(caps);
-  const { columns, column, rows, row, shape, lanes, outer, along, columnWay, rowWay } = choice;
+  const { columns, column, sized, rows, row, shape, lanes, outer, along, columnWay, rowWay } = choice;
   const height = row?.arg.extent ?? 1;
   const end = row?.src[0];
-  const [width, columnEnd] = [column.arg.extent, column.src[0]];
   const facts = coverFacts(c, choice, more);
-  const narrow = narrowLanes(column, lanes, bytes, caps);
+  const tall = rowSegment(height, shape.rows, end);
   const { whole, beside, last } =
-    columnEnd === undefined
-      ? cover(height, width, shape, facts, end)
-      : coverSized(e, height, [width, columnEnd, Math.min(narrow, shape.lanes)], shape, facts, end);
+    sized?.cover(e, tall, column, sized.narrow(leastOf(column), lanes, bytes, caps), shape, facts) ??
+    cover(height, column.arg.extent, shape, facts, end);
   const edges = [...beside, ...last];
   const blocks = [...whole, ...edges];
   const segments = whole.map((b) => b.columns);
@@ -65,7 +62,7 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps, more?: M
     ...layoutsOf(assembly, e, columns, columnWay, column, segments),
     ...edges.map(() => layoutInPlace(e, columns.access!, column)),
   ];
-  const rowLayout = layoutsOf(assembly, e, rows, rowWay, row, [rowSegment(height, shape.rows, end)])[0] as TileLayout;
+  const rowLayout = layoutsOf(assembly, e, rows, rowWay, row, [tall])[0] as TileLayout;
 
   const { lines } = shape;
   const extents = outer.map((r) => turnsOf(r, lines));
@@ -83,15 +80,15 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps, more?: M
     vectorLanes(c.kernel.stores, withVectors(caps, lanes * bytes)) !== lanes ||
     (along === null && more?.transposes(column) === true) ||
     // Tiles that are moved back store columns twice, which must not change what the kernel reads.
-    (columnEnd !== undefined && readsWhatItWrites(c.kernel.stores));
+    (sized !== null && readsWhatItWrites(c.kernel.stores));
   const workspace = (): Workspace =>
-    (columnEnd === undefined ? more : undefined)?.workspace(c, e, assembly, column, part) ??
+    (sized === null ? more : undefined)?.workspace(c, e, assembly, column, part) ??
     workspaceFor(c, e, assembly, order, part);
   const memory = separate ? workspace() : null;
   const target = memory === null ? c.kernel.stores : [memory.store];
   const plans = groupsOf(c, choice, { whole, beside, last }, extents, split, costs);
   const within = new Set(more?.within(choice, { whole, beside, last }, plans.groups[0]!, split));
-  const again = (more !== undefined || columnEnd !== undefined) && !readsWhatItWrites(target);
+  const again = (more !== undefined || sized !== null) && !readsWhatItWrites(target);
   const specs = blocks.map(
     (block, i): NestSpec => ({
       ...block,
@@ -148,7 +145,7 @@ function splitFacts(
 /** The groups of every block; the first `together` blocks have theirs together. `extents`: the loops around the tiles. */
 function groupsOf(
   c: Contraction,
-  { row, column, shape, outer, columnWay }: Choice,
+  { row, sized, shape, outer, columnWay }: Choice,
   { whole, beside, last }: Cover,
   extents: readonly number[],
   split: Split | null,
@@ -164,7 +161,7 @@ function groupsOf(
   const least = ({ rows }: Block): number | undefined =>
     row === null || isFixed(row) ? undefined : Math.ceil(leastOf(row) / rows.width);
   const own = [...whole, ...beside];
-  const common = copied ? null : planTogether(loops, own, share, bytes, least(own[0]!), !isFixed(column));
+  const common = copied ? null : planTogether(loops, own, share, bytes, least(own[0]!), sized !== null);
   const groups = [...own, ...last].map((block, i): GroupPlan => {
     const { rows, columns } = block;
     if (common !== null && i < own.length) return { ...common, columns: columns.count };

@@ -4,20 +4,20 @@
  * In: an `Operand` and the ranges of its tiles. Out: candidates with their cost and the strides of the sum. choose.ts takes one for
  * each factor; staging.ts makes the copies.
  */
-import {
-  copyComputed,
-  copyComputedOther,
-  copyFar,
-  copyOther,
-  copySame,
-  farBytes,
-  groupCopy,
-} from '../codegen/costs/cpu.ts';
+import { copyComputed, copyComputedOther, copyFar, copyOther, copySame, farBytes } from '../codegen/costs/cpu.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import type { Axis, LinearAccess, Operand, Walk } from './access.ts';
 import type { Assembly } from './assembly.ts';
-import { type GroupCopy, type Kept, layoutInPlace, stageDomain, stagePanels, type TileLayout } from './staging.ts';
+import {
+  type CopyInGroup,
+  type GroupCopy,
+  type Kept,
+  layoutInPlace,
+  stageDomain,
+  stagePanels,
+  type TileLayout,
+} from './staging.ts';
 import type { Segment } from './tiles.ts';
 
 /** One candidate, and how the sum then walks memory. */
@@ -37,6 +37,8 @@ export interface Way extends Walk {
   readonly apart: number;
   /** Of a copy: what it reads at a place; not set: the factor, everywhere. */
   readonly kept?: Kept | undefined;
+  /** Set for `local`. */
+  readonly inGroup?: CopyInGroup | undefined;
 }
 
 /** Nanoseconds for copying a factor's domain with the axis of `innermost` last (null: the order of the original). */
@@ -108,8 +110,21 @@ export function rowWays(x: Operand, along: Range | null, height: number, orders?
   return [...inPlace(x, along), ...copies, ...panels(x, along, height, orders)];
 }
 
+/** How groups make copies for themselves (group-copies.ts): a rare form, without which they are made before. */
+export interface GroupCopies {
+  /** What is read in place, with such copies of it. `order`: nanoseconds besides the copy itself. */
+  of(x: Operand, inPlace: readonly Way[], width: number, order: number): Way[];
+}
+
+declare module '../codegen/lowering.ts' {
+  interface RareLoops {
+    readonly groupCopies: GroupCopies;
+  }
+}
+
 /** Copies that groups make for themselves. */
 export interface OwnCopies {
+  readonly copies: GroupCopies;
   /** Nanoseconds besides the copy itself. */
   readonly order: number;
   /** They replace panels copied before. */
@@ -121,16 +136,7 @@ export function columnWays(x: Operand, along: Range, width: number, local: OwnCo
   const unit = x.strideOf(along) === 1 ? inPlace(x, along) : [];
   const ways = local?.instead === true && unit.length > 0 ? [] : panels(x, along, width, orders);
   for (const way of unit) ways.push({ ...way, apart: 0 });
-  if (local !== null) {
-    let size = width;
-    const strides = new Map<Range, number>();
-    for (const r of [...x.k].reverse()) {
-      strides.set(r, size);
-      size *= r.arg.extent;
-    }
-    for (const way of unit)
-      ways.push({ ...way, kind: 'local', copy: x.size * groupCopy + local.order, strides, sized: undefined, apart: 0 });
-  }
+  if (local !== null) ways.push(...local.copies.of(x, unit, width, local.order));
   // Over a domain the range stays contiguous if it has the unit step of its axis.
   const way = alongWindow(x, along, orders);
   if (way !== null) ways.push({ ...way, apart: 0 });
@@ -174,7 +180,7 @@ export function layoutsOf(
       if (along === null) return inPlaceOf(stageDomain(assembly, e, x.value, [...way.outside, ...way.inside]));
       return stagePanels(assembly, e, x, way, along, segments);
     case 'local':
-      return segments.map(() => ({ copied: x.value }));
+      return segments.map(() => ({ copied: x.value, copy: way.inGroup! }));
     default:
       return way.kind satisfies never;
   }

@@ -30,7 +30,24 @@ export interface TileLayout extends Walk {
 /** In place of a layout: a value that groups copy for each tile. */
 export interface GroupCopy {
   readonly copied: KNode;
+  readonly copy: CopyInGroup;
 }
+
+/** Where a group copies columns: what ranges of the factor are there, but those of the sum, and the loops over the group's columns, which are `width` to a tile. */
+export interface GroupPlace {
+  readonly k: readonly Range[];
+  readonly at: ReadonlyMap<Range, KNode>;
+  readonly loops: readonly Range[];
+  readonly width: number;
+  readonly columns: number;
+}
+
+/** The copy of a group, and its loops over the sum (group-copies.ts). */
+export type CopyInGroup = (
+  e: Exprs,
+  copied: KNode,
+  place: GroupPlace,
+) => { readonly layout: TileLayout; readonly loops: readonly Range[] };
 
 /** What a copy reads at the place that its loops are at, in place of the factor. */
 export type Kept = (e: Exprs, copied: KNode, loopOf: (axis: Axis) => KNode) => KNode;

@@ -136,7 +136,7 @@ class Nest {
     this.#first = split === null ? e.i32(0) : e.mul(this.#outer.get(split.part)!, split.chunk);
     this.#rowTiles = open(rows.range, rows.segment.count, groups.rows, tilesUntil(e, rows.segment));
     this.#firstCopied = e.i32(0);
-    this.#columnLayout = 'copied' in columns.layout ? this.#groupPanel(columns.layout.copied) : columns.layout;
+    this.#columnLayout = 'copied' in columns.layout ? this.#inGroup(columns.layout) : columns.layout;
   }
 
   stores(): LoopStore[] {
@@ -190,32 +190,21 @@ class Nest {
   }
 
   /** The group's copy of what its tiles of columns read: their elements for one product after another. */
-  #groupPanel(value: KNode): TileLayout {
+  #inGroup({ copied, copy }: GroupCopy): TileLayout {
     const e = this.#e;
     const { k, lanes, columns } = this.#spec;
-    const { width } = columns.segment;
-    const { chunk, extent } = this.#columnTiles;
+    const { range, segment } = columns;
+    const { width } = segment;
+    const { chunk, extent, grid } = this.#columnTiles;
     const tiles = run(e, this.#columnTiles);
     const tile = tileRanges(e, 1, width / lanes, lanes);
-    const changes = new Map<Range, Replacement>();
-    for (const [r, at] of this.#outer) changes.set(r, { value: at, ranges: [] });
-    const column = e.add(tileStart(e, columns.segment, tiles.value), tile.column);
-    if (columns.range !== null) changes.set(columns.range, { value: column, ranges: [] });
-    const loops = k.map((r) => e.range(r.arg.extent, 'serial', r.src[0]));
-    const strides = new Map<Range, number>();
-    let size = width * Math.min(chunk, extent);
-    for (let i = k.length - 1; i >= 0; i--) {
-      const [from, to] = [k[i], loops[i]] as [Range, Range];
-      changes.set(from, { value: to, ranges: [] });
-      strides.set(from, size);
-      size *= from.arg.extent;
-    }
-    const own = [...loops, ...tiles.ranges, ...tile.ranges];
+    const at = new Map(this.#outer);
+    if (range !== null) at.set(range, e.add(tileStart(e, segment, tiles.value), tile.column));
+    const own = [...tiles.ranges, ...tile.ranges];
+    const { layout, loops } = copy(e, copied, { k, at, loops: own, width, columns: width * Math.min(chunk, extent) });
     this.done.push(step('stage', k, loops));
-    const memory = e.stage('shared', new Rewriter(e, changes).node(value), own);
-    const { grid } = this.#columnTiles;
     if (grid !== null) this.#firstCopied = e.mul(grid, chunk);
-    return { memory, offset: 0, perTile: width, perElement: 1, strides };
+    return layout;
   }
 
   /** The sum at a position. */

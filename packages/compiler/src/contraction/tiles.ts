@@ -100,12 +100,8 @@ export function tileShape(
   ends?: Ends,
 ): TileShape {
   const most = Math.max(1, Math.floor(columns / lanes));
-  if (formula !== undefined) {
-    const vectorsOf = (columns: number): number => Math.max(1, Math.ceil(columns / lanes));
-    const between: Ends | undefined = ends && [vectorsOf(ends[0]), vectorsOf(ends[1])];
-    const [r, vectors] = formula.tile(rows, vectorsOf(columns), most, height, between);
-    return { rows: r, vectors, lanes };
-  }
+  const tile = formula?.ofColumns(rows, columns, lanes, most, height, ends);
+  if (tile !== undefined) return { rows: tile[0], vectors: tile[1], lanes };
   const r = Math.min(4, rows);
   return { rows: r, vectors: Math.min(vectorsFor(r, registers), most), lanes };
 }
@@ -176,31 +172,6 @@ export function columnSegments(
   else if (aligned) segments.push({ ...whole(start, narrow, 1), to: rest });
   else segments.push({ ...whole(extent - narrow, narrow, 1), from: narrow - rest });
   return segments;
-}
-
-/**
- * Columns that end at a size, `narrow` of them at least: whole tiles, then single vectors, then vectors of `narrow` lanes. Each takes what the ones before leave, maybe
- * nothing, and the last tile is moved back to end at the end. Narrower ones are left out where the size is a multiple.
- */
-export function sizedColumns(
-  e: Exprs,
-  extent: number,
-  { vectors, lanes }: TileShape,
-  end: KNode,
-  narrow: number,
-): Segment[] {
-  const widths = [...new Set([vectors * lanes, lanes, narrow])];
-  const multiple = widths.findIndex((width) => divisorOf(end) % width === 0);
-  const used = multiple < 0 ? widths : widths.slice(0, multiple + 1);
-  let begin: KNode | undefined;
-  return used.map((width, i): Segment => {
-    const isLast = i === used.length - 1;
-    const most = (i === 0 ? extent : used[i - 1]! - 1) / width;
-    const to = isLast ? end : e.mul(e.idiv(end, width), width);
-    const segment = { ...whole(0, width, isLast ? Math.ceil(most) : Math.floor(most)), begin, end: to };
-    begin = to;
-    return segment;
-  });
 }
 
 /** Whole tiles without overlap. */

@@ -30,6 +30,8 @@ export function hostArray(dtype: DType, length: number): TypedArray {
 
 const f32 = new Float32Array(1);
 const u32 = new Uint32Array(f32.buffer);
+const f64 = new Float64Array(1);
+const bits64 = new BigUint64Array(f64.buffer);
 
 /** Bits of a number as bfloat16, rounded to nearest even. */
 export function toBFloat16(value: number): number {
@@ -47,29 +49,19 @@ export function fromBFloat16(bits: number): number {
 
 /** Bits of a number as float16, rounded to nearest even. */
 export function toFloat16(value: number): number {
-  const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0;
-  const size = Math.abs(value);
-  if (Number.isNaN(size)) return 0x7e00;
-  if (size >= 65520) return sign | 0x7c00;
-  // Round to a multiple of the spacing at this magnitude: 2^-24 for subnormals, 2^(exponent - 10) above.
-  const exponent = Math.max(-14, Math.floor(Math.log2(size || 2 ** -30)));
-  const spacing = 2 ** (exponent - 10);
-  const scaled = size / spacing;
-  let steps = Math.floor(scaled);
-  const rest = scaled - steps;
-  if (rest > 0.5 || (rest === 0.5 && steps % 2 === 1)) steps++;
-  if (steps < 1024) return sign | steps;
-  const biased = exponent + 15;
-  return sign | (steps === 2048 ? (biased + 1) << 10 : (biased << 10) | (steps - 1024));
+  if (Number.isNaN(value)) return 0x7e00;
+  const size = Math.abs(normalize('float16', value) as number);
+  // With the exponent of a float32 made less by the difference of the biases, its bits begin with those of the float16.
+  f32[0] = size * 2 ** -112;
+  return (value < 0 || Object.is(value, -0) ? 0x8000 : 0) | (size > 65504 ? 0x7c00 : u32[0]! >>> 13);
 }
 
 /** Number of float16 bits. */
 export function fromFloat16(bits: number): number {
-  const sign = bits & 0x8000 ? -1 : 1;
-  const exponent = (bits >> 10) & 31;
-  const fraction = bits & 1023;
-  if (exponent === 31) return fraction ? Number.NaN : sign * Number.POSITIVE_INFINITY;
-  return sign * (exponent === 0 ? fraction * 2 ** -24 : (1024 + fraction) * 2 ** (exponent - 25));
+  // As a float32 is read with another bias; NaN and infinities have the greatest exponent.
+  u32[0] = ((bits & 0x7fff) << 13) | ((bits & 0x7c00) === 0x7c00 ? 0x7f800000 : 0);
+  const size = f32[0]! * 2 ** 112;
+  return bits & 0x8000 ? -size : size;
 }
 
 /** Stores a number, boolean or bigint as an element. Fractions are cut off for integers; large values wrap, NaN and infinities give 0. */
@@ -115,18 +107,14 @@ export type Literal = number | bigint;
 
 /** Rounds to a binary float with `digits` significand bits, least exponent `emin` and largest finite value `max`. Ties to even. */
 function roundFloat(x: number, digits: number, emin: number, max: number): number {
-  if (x === 0 || !Number.isFinite(x)) return x;
-  const a = Math.abs(x);
-  let exp = Math.floor(Math.log2(a));
-  if (2 ** exp > a) exp--;
-  else if (2 ** (exp + 1) <= a) exp++;
-  const step = 2 ** (Math.max(exp, emin) - digits + 1);
-  const q = a / step; // exact: step is a power of two
-  let n = Math.floor(q);
-  const rest = q - n;
-  if (rest > 0.5 || (rest === 0.5 && n % 2 === 1)) n++;
-  const r = n * step;
-  const y = r > max ? Number.POSITIVE_INFINITY : r;
+  if (x === 0) return x;
+  const size = Math.min(Math.abs(x), 2 * max);
+  f64[0] = size;
+  const exponent = Math.max(Number(bits64[0]! >> 52n) - 1023, emin);
+  // Sums with such a number have steps as large as those of the float, and are rounded to them.
+  const coarse = 1.5 * 2 ** (exponent - digits + 53);
+  const near = size + coarse - coarse;
+  const y = near > max ? Number.POSITIVE_INFINITY : near;
   return x < 0 ? -y : y;
 }
 

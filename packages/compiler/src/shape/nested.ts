@@ -73,31 +73,9 @@ function entriesOf(source: unknown): { readonly keys: readonly string[] | null; 
   return isPlain(source) ? { keys: Object.keys(source), values: Object.values(source) } : null;
 }
 
-/** Throws ArgumentError if lists and plain objects hold themselves, or there is no end to them. Nothing else is looked at. */
-function checkTree(op: string, value: unknown): void {
-  const path: { readonly source: unknown; readonly values: Row; next: number }[] = [];
-  let count = 0;
-  const enter = (source: unknown): void => {
-    const values = entriesOf(source)?.values;
-    if (values === undefined) return;
-    count += values.length + 1;
-    if (path.some((level) => level.source === source))
-      throw new ArgumentError(op, 'argument holds itself: a list or object is among its own entries; pass a tree');
-    if (path.length === mostLevels || count > mostParts)
-      throw new ArgumentError(
-        op,
-        say`argument is too large: more than ${path.length === mostLevels ? say`${mostLevels} levels` : say`${mostParts} entries`}; pass fewer tensors`,
-      );
-    path.push({ source, values, next: 0 });
-  };
-  enter(value);
-  for (let level = path.at(-1); level !== undefined; level = path.at(-1))
-    if (level.next === level.values.length) path.pop();
-    else enter(level.values[level.next++]);
-}
-
 /** A list or object in whose entries the walk is; `keys` are null for lists. */
 interface Level<C> {
+  readonly source: unknown;
   readonly keys: readonly string[] | null;
   readonly values: Row;
   readonly mapped: unknown[];
@@ -116,12 +94,37 @@ export function mapNested<C>(
   leaf: (value: unknown, context: C) => unknown,
   step: (context: C, key: string | number) => C,
 ): unknown {
-  checkTree(op, value);
+  mapped(
+    op,
+    value,
+    null,
+    () => null,
+    () => null,
+  );
+  return mapped(op, value, context, leaf, step);
+}
+
+function mapped<C>(
+  op: string,
+  value: unknown,
+  context: C,
+  leaf: (value: unknown, context: C) => unknown,
+  step: (context: C, key: string | number) => C,
+): unknown {
   const levels: Level<C>[] = [];
+  let count = 0;
   const enter = (source: unknown, own: C): boolean => {
     const entries = entriesOf(source);
     if (entries === null) return false;
-    levels.push({ ...entries, mapped: [], context: own });
+    count += entries.values.length + 1;
+    if (levels.some((level) => level.source === source))
+      throw new ArgumentError(op, 'argument holds itself: a list or object is among its own entries; pass a tree');
+    if (levels.length === mostLevels || count > mostParts)
+      throw new ArgumentError(
+        op,
+        say`argument is too large: more than ${levels.length === mostLevels ? say`${mostLevels} levels` : say`${mostParts} entries`}; pass fewer tensors`,
+      );
+    levels.push({ source, ...entries, mapped: [], context: own });
     return true;
   };
   if (!enter(value, context)) return leaf(value, context);

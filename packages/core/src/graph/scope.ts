@@ -4,6 +4,7 @@
  * All scopes share one stack of handles, so an operation costs one entry. `compose` is the scope of a library operation; `userScope` is
  * the user's (`scope` in tensor/scope.ts); `traceScope` is that of a gradient function. A scope ends the handles that its result does not contain.
  */
+import { told } from '#shown-as';
 import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { eachInside } from '@polygrad/compiler/shape/nested';
@@ -247,16 +248,21 @@ export function startRecording(op: string, watchLeaves: boolean, owner: Recordin
     if (watchLeaves) g.watchingLeaves |= bit;
     return (recordings[i] = { op, graph: g, bit, nodes: [], watched: [], owner });
   }
-  const open = new Map<string, number>();
-  for (const { op: by, owner: made } of recordings as Recording[]) {
-    const line = `${by}, ${made === null ? 'running' : `made ${made.origin()}`}`;
-    open.set(line, (open.get(line) ?? 0) + 1);
-  }
-  const list = Array.from(open, ([line, count]) => `\n  ${count === 1 ? '' : `${count} times `}${line}`);
   throw new ArgumentError(
     op,
-    say`too many tapes are open: ${mostRecordings}; end those no longer needed by gradient(), dispose() or 'using'. Open are:${list.join('')}`,
+    say`too many tapes are open: ${mostRecordings}; end those no longer needed by gradient(), dispose() or 'using'${told ? listOf(recordings as Recording[]) : ''}`,
   );
+}
+
+/** The recordings, for a person. */
+function listOf(recordings: readonly Recording[]): string {
+  const open = new Map<string, number>();
+  for (const { op, owner } of recordings) {
+    const line = `${op}, ${owner === null ? 'running' : `made ${owner.origin()}`}`;
+    open.set(line, (open.get(line) ?? 0) + 1);
+  }
+  const lines = Array.from(open, ([line, count]) => `\n  ${count === 1 ? '' : `${count} times `}${line}`);
+  return `. Open are:${lines.join('')}`;
 }
 
 /** From now on the recording follows operations on this node. */

@@ -1,6 +1,7 @@
 /** What engines with groups of threads bring along to have kernels shaped for them (`caps.lowering`). */
 import { shapeSimt } from '@polygrad/compiler/codegen/loops/gpu';
 import { acrossThreads } from '@polygrad/compiler/codegen/linearize/group';
+import { rareForms } from '#rare';
 import { startTuning } from '../tuning/automatic.ts';
 import { choicesOf } from '../tuning/choices.ts';
 import type { Lowering } from '../engine/engine.ts';
@@ -13,6 +14,7 @@ import { nameOf } from '@polygrad/compiler/contraction/simt/problem';
 export const threadLowering: Lowering = {
   shape: shapeSimt,
   acrossThreads,
+  rare: rareForms,
   sizes: true,
   planner,
   contraction: (kernel, e, engine) => threadContraction(kernel, e, engine.caps, choicesOf(engine)),

@@ -168,6 +168,15 @@ export interface TileFormula {
     most?: number,
     ends?: Ends,
   ): readonly [rows: number, vectors: number];
+  /** The same for columns, `lanes` to a vector; `ends` are columns too. */
+  ofColumns(
+    rows: number,
+    columns: number,
+    lanes: number,
+    widest: number,
+    most: number,
+    ends: Ends | undefined,
+  ): readonly [rows: number, vectors: number];
   /**
    * Time for this many rows and vectors of results with such tiles, relative to their multiply-adds alone. `dots`: the sum runs over vectors; `singly`: vectors that
    * fill no tile are tiles of their own.
@@ -235,8 +244,6 @@ export function reducedSteps(elements: number, lanes: number): number {
 export const heightCost: readonly number[] = [0, 2, 1.4, 1.25, 1];
 /** Slowdown of tiles of one vector, unless rows are vectors too. */
 export const oneVector = 1.3;
-/** Slowdown of columns that end at a size: a nest more for what fills no tile. WebAssembly lost as much in products that could take a fixed loop too. */
-export const sizedColumns = 1.1;
 /** Slowdown of tiles whose sums run over vectors: with aligned rows, and with others. */
 export const dotAligned = 1.05;
 export const dotOther = 1.5;

@@ -127,6 +127,11 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
   return {
     tile: (rows, vectors, widest = vectors, most = rows, ends = undefined) =>
       best(rows, vectors, widest, most, 1, undefined, ends),
+    ofColumns(rows, columns, lanes, widest, most, ends) {
+      const vectorsOf = (columns: number): number => Math.max(1, Math.ceil(columns / lanes));
+      const between: Ends | undefined = ends && [vectorsOf(ends[0]), vectorsOf(ends[1])];
+      return best(rows, vectorsOf(columns), widest, most, 1, undefined, between);
+    },
     slower: (rows, vectors, tile, dots, singly) =>
       time(rows, vectors, tile[0], tile[1], dots, singly) / (rows * vectors),
     lines(rows, vectors, lines) {

@@ -10,6 +10,7 @@
  */
 import { ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
+import { sameNodes } from '../../ir/node.ts';
 import { isArg } from '../../ir/operations.ts';
 import {
   accumulate,
@@ -18,6 +19,7 @@ import {
   type Extremum,
   goesByParts,
   identityOf,
+  mayEnterTwice,
   noExtremum,
   positionIn,
   takesPlace,
@@ -43,18 +45,22 @@ interface Accumulated {
   readonly position: KNode | null;
 }
 
-/** Computes reductions over the same ranges for all columns and makes their results available. */
+/** Computes the reductions over some ranges for all columns and makes their results available. `wave`: reductions that may be computed, over these or others. */
 export function reduceColumns(
-  nodes: readonly KNodeOf<'REDUCE'>[],
+  wave: readonly KNodeOf<'REDUCE'>[],
+  own: readonly Range[],
   column: Range,
   values: Values,
   { muladd, simt }: SumOptions,
-  overColumns: OverColumns,
+  over: OverColumns,
 ): void {
   const { scope } = values;
+  const nodes = wave.filter((n) => sameNodes(ownRanges(n), own));
+  const repeatable = nodes.every(mayEnterTwice);
+  const overColumns = (column: Range, roots: readonly KNode[], run: () => void): void =>
+    over(column, roots, repeatable, run);
   const copied = scope.tiles.some((t) => t.count > 1 && nodes.some((n) => scope.free.has(n, t.range)));
   if (copied) refuse(column, 'has one cell for each result: copies of a loop around the reduction would share it');
-  const own = ownRanges(nodes[0]!);
   const all = nodes.map((n) => accumulatedOf(n, own, column, values, simt));
   const roots = all.flatMap(({ n, position }) => [n.src[0], ...(position === null ? [] : [position])]);
   const inOrder = all.some(({ position }) => position !== null);

@@ -16,7 +16,7 @@ import {
   typicalStride,
 } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
-import { assumeBounds, highOf, type Known, lowOf, newMark, nodesOf, sameNodes } from '../../ir/node.ts';
+import { assumeBounds, highOf, type Known, lowOf, newMark, nodesOf } from '../../ir/node.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
 import type { CodegenCaps, SumOptions } from '../lowering.ts';
 import { isMadeAgain, mayEnterTwice, Reduction } from './reduce.ts';
@@ -281,21 +281,15 @@ export class Nest {
   /** Computes a reduction for all its columns, together with those of the same wave that run over the same rows. */
   #computeColumns(first: KNode, wave: readonly KNode[]): void {
     const column = this.#columnOf(first)!;
-    const rows = ownRanges(first);
-    const isAlike = (n: KNode): n is KNodeOf<'REDUCE'> => {
-      const own = ownRanges(n);
-      return this.#columnOf(n) === column && sameNodes(own, rows);
-    };
-    const nodes = wave.filter(isAlike);
-    const repeatable = nodes.every(mayEnterTwice);
+    // Only rare forms make such ranges.
     this.#options.caps.lowering.rare!()!.reduceColumns(
-      nodes,
+      wave.filter((n) => this.#columnOf(n) === column) as KNodeOf<'REDUCE'>[],
+      ownRanges(first),
       column,
       this.#values,
       this.#options,
-      (range, roots, run) => {
-        this.#emit([{ ranges: [range], roots, run: () => void run(), perCopy: false, repeatable }]);
-      },
+      (range, roots, repeatable, run) =>
+        this.#emit([{ ranges: [range], roots, run: () => void run(), perCopy: false, repeatable }]),
     );
   }
 

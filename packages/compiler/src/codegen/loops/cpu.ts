@@ -32,7 +32,7 @@ import {
 } from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
-import { cutSegments, cutStretches, narrowRows, splitRanges } from './cuts.ts';
+import { cutSegments, division, narrowRows, splitRanges, unevenLoop } from './cuts.ts';
 import { besideRows, cutRows, cutStreams, interleaveRows, canInterleaveRows, streamed } from './streams.ts';
 import { tiledTransposes } from './tile.ts';
 import { as, LoopNest, reorder, shaped, split } from './transforms.ts';
@@ -255,9 +255,15 @@ function isInner(b: Binder, work: NestWork): boolean {
 
 /** Engines where a group is one thread: the passes that shape loop nests for vectors, one after another. */
 
+/** A loop of fewer iterations is not worth loading what cuts it, or joins it where it is shorter than a vector. */
+const worthLoading = 4096;
+
 /** Each pass takes a nest of stores that share loops, and may return several nests. */
 const passes: readonly ((nest: LoopNest, caps: CodegenCaps) => LoopNest)[] = [
-  cutStretches,
+  (nest, { lowering }) => {
+    const uneven = unevenLoop(nest);
+    return (uneven && lowering.rare?.(uneven.arg.extent >= worthLoading)?.cutStretches(nest, division)) ?? nest;
+  },
   (nest, { lowering }) => {
     const staged = (hasStage(nest) ? lowering.rare?.()?.reduceWhileStaging(nest) : null) ?? nest;
     return cutSegments(splitRanges(lowering.splitPhases?.(staged) ?? staged));
@@ -268,13 +274,10 @@ const passes: readonly ((nest: LoopNest, caps: CodegenCaps) => LoopNest)[] = [
   (nest, caps) => (hasSizes(nest) ? caps.lowering.rare?.()?.cutShort(nest, caps) : null) ?? nest,
 ];
 
-/** Fewer elements in rows shorter than a vector are not worth loading what joins such rows. */
-const worthJoining = 4096;
-
 /** What is made of rows shorter than a vector, where the nest has any. */
 function narrow(nest: LoopNest, caps: CodegenCaps, how: 'cutNarrow' | 'widenNarrow'): LoopNest {
   const found = narrowRows(nest, caps);
-  const forms = found && caps.lowering.rare?.(found.row.arg.extent >= worthJoining);
+  const forms = found && caps.lowering.rare?.(found.row.arg.extent >= worthLoading);
   return forms?.[how](nest, caps, found!) ?? nest;
 }
 

@@ -8,9 +8,9 @@ import { endsAlone, greatestDivisor, isMultiple, type Range } from '../../ir/fre
 import type { KNode, LoopStore } from '../../ir/ir.ts';
 import { combine, formHigh, formLow, linearOf, literalOf, selectTerms } from '../../ir/simplify/integers.ts';
 import { nodesOf } from '../../ir/node.ts';
-import { leastInner, leastSegment, leastStretches, mostNarrow, mostSegments, rowsTogether } from '../costs/cpu.ts';
+import { leastInner, leastSegment, mostNarrow, mostSegments, rowsTogether } from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
-import type { CodegenCaps, Narrow } from '../lowering.ts';
+import type { CodegenCaps, Division, Narrow } from '../lowering.ts';
 import { cut, innermost, type LoopNest, split } from './transforms.ts';
 import { type NestWork, workOf } from './work.ts';
 
@@ -68,31 +68,12 @@ export function splitRanges(nest: LoopNest): LoopNest {
   return found === null ? nest : splitRanges(split(nest, found.range, found.by));
 }
 
-/**
- * Loops that a divisor in their index does not divide evenly, as those over a matrix whose diagonal is written: the whole stretches become a nest,
- * which `splitRanges` splits, and so do the elements before and after these.
- */
-export function cutStretches(nest: LoopNest): LoopNest {
-  let edges: readonly number[] = [];
-  const found = division(nest, (r, by, offset) => {
-    const { extent } = r.arg;
-    // The first multiple of the divisor, and the last.
-    const from = offset > 0 ? by - 1 - ((offset - 1) % by) : -offset;
-    const to = extent - ((extent - from) % by);
-    const at = [from, to].filter((x) => x > 0 && x < extent);
-    if (from >= by || to - from < leastStretches * by || at.length === 0) return false;
-    if (r.src.length > 0 || workOf(nest).common()?.includes(r) !== true) return false;
-    edges = at;
-    return true;
-  });
-  return found === null ? nest : cut(nest, found.range, edges, true);
+/** The loop with a divisor in its index that does not divide it evenly, if there is one (stretches.ts). */
+export function unevenLoop(nest: LoopNest): Range | undefined {
+  return division(nest, (r, by, offset) => offset !== 0 || !isMultiple(r, by))?.range;
 }
 
-/** A loop and the largest divisor of its number, of those that may be cut. `offset`: what an index adds to the number before it is divided. */
-function division(
-  nest: LoopNest,
-  mayCut: (range: Range, by: number, offset: number) => boolean,
-): { readonly range: Range; readonly by: number } | null {
+export const division: Division = (nest, mayCut) => {
   let found: { range: Range; by: number } | null = null;
   for (const n of nodesOf(nest.stores.map((s) => s.store))) {
     if (n.op !== 'IREM' && n.op !== 'IDIV') continue;
@@ -104,7 +85,7 @@ function division(
     if (mayCut(range, by, offset)) found = { range, by };
   }
   return found;
-}
+};
 
 // Rows shorter than a vector, such as colours of pixels: several rows at a time as one stretch of memory.
 //

@@ -5,19 +5,10 @@
  * the kernel does not change; the order in which a reduction adds does.
  */
 import type { CodegenCaps } from '../lowering.ts';
-import {
-  coefficient,
-  endsAlone,
-  FreeRanges,
-  indexForms,
-  limitOf,
-  ownRanges,
-  type Range,
-  sizeOf,
-} from '../../ir/free-ranges.ts';
+import { coefficient, endsAlone, indexForms, limitOf, ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import { flattened, type Replacement, Rewriter, step } from '../../ir/rewrite.ts';
 import { Exprs } from '../../ir/expr.ts';
-import type { KNode, LoopKernel, Transform } from '../../ir/ir.ts';
+import type { KNode, KNodeOf, LoopKernel, Transform } from '../../ir/ir.ts';
 import type { Linear } from '../../ir/node.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 
@@ -60,26 +51,16 @@ function inlineStages(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): LoopKern
   for (let now = kernel; ; ) {
     const read = findRead(now, caps);
     if (read === null) return now;
-    const [stage, index] = read.src;
-    const changes = new Map<Range, Replacement>();
-    let rest = index;
-    for (const r of [...ownRanges(stage)].reverse()) {
-      changes.set(r, { value: e.irem(rest, r.arg.extent), ranges: [r] });
-      rest = e.idiv(rest, r.arg.extent);
-    }
-    const value = new Rewriter(e, changes, new FreeRanges()).node(stage.src[0] as KNode);
-    const rewriter = new Rewriter(e, new Map());
-    rewriter.set(read, value);
-    const done = step('inline', ownRanges(stage));
-    now = { ...rewriter.kernel(now), transforms: [...(now.transforms ?? []), done] };
+    // Only rare forms make stages.
+    now = caps.lowering.rare!()!.inlineStage(now, e, read);
   }
 }
 
 /** A read of a stage that does not fit, with no such read inside the stage or the index. */
-function findRead(kernel: LoopKernel, caps: CodegenCaps): KNode | null {
+function findRead(kernel: LoopKernel, caps: CodegenCaps): KNodeOf<'LOAD'> | null {
   const seen = new Set<KNode>();
   const stack: KNode[] = kernel.stores.map((s) => s.store);
-  let found: KNode | null = null;
+  let found: KNodeOf<'LOAD'> | null = null;
   for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
     if (seen.has(n)) continue;
     seen.add(n);

@@ -197,7 +197,8 @@ function forProcessor(c: Contraction, caps: CodegenCaps): SimtTile {
     true,
   );
   const copied =
-    (rows.extent >= 16 && gainsByCopy(c, columns, false)) || (columns.extent >= 64 && gainsByCopy(c, rows, false));
+    (rows.extent >= 16 && gainsByCopy(c, columns, false, caps)) ||
+    (columns.extent >= 64 && gainsByCopy(c, rows, false, caps));
   const { groups, steps, most: mostHere } = processorParts;
   return cutInto({ ...tile, copied }, line, partsFor(depth, groupsOf(tile, line), groups, steps, mostHere));
 }
@@ -250,14 +251,14 @@ export function candidateTiles(c: Contraction, caps: CodegenCaps): SimtTile[] {
   const all = [first, { ...first, parts: 1 }, ...others.map(parted)];
   const seen = new Set<string>();
   const fresh = (t: SimtTile): boolean => seen.size < seen.add(nameOf(t)).size;
-  return all.filter((t) => tileFits(t, problemFor(c, t), dtype, caps) && useful(t, c) && fresh(t));
+  return all.filter((t) => tileFits(t, problemFor(c, t), dtype, caps) && useful(t, c, caps) && fresh(t));
 }
 
 /** False for tiles larger than the problem, and for copies of factors that read well in place. */
-function useful(tile: SimtTile, c: Contraction): boolean {
+function useful(tile: SimtTile, c: Contraction, caps: CodegenCaps): boolean {
   const { rows, columns } = problemFor(c, tile);
   const block = blockOf(tile);
-  if (tile.copied && !gainsByCopy(c, columns, tile.lanes > 1) && !gainsByCopy(c, rows, false)) return false;
+  if (tile.copied && !gainsByCopy(c, columns, tile.lanes > 1, caps) && !gainsByCopy(c, rows, false, caps)) return false;
   return block.rows < 2 * Math.max(16, rows.extent) && block.columns < 2 * Math.max(16, columns.extent);
 }
 

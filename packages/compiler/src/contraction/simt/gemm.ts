@@ -63,7 +63,7 @@ export function tileFits(tile: SimtTile, problem: Problem, dtype: DType, caps: C
 export function lowerSimt(c: Contraction, e: Exprs, caps: CodegenCaps, tile: SimtTile): Lowered {
   const assembly = new Assembly(c.kernel, e, caps);
   const found = problemFor(c, tile);
-  const problem = tile.copied ? withCopies(c, e, assembly, found) : found;
+  const problem = tile.copied ? withCopies(c, e, assembly, found, caps) : found;
   const part = tile.parts > 1 ? e.range(tile.parts) : null;
   const order = [...problem.outer, ...problem.rows.ranges, ...problem.columns.ranges];
   const memory = part === null ? null : workspaceFor(c, e, assembly, order, part);
@@ -76,18 +76,18 @@ export function lowerSimt(c: Contraction, e: Exprs, caps: CodegenCaps, tile: Sim
 }
 
 /** True for factors that read better along a range once they are copied. */
-export function gainsByCopy(c: Contraction, { factor, ranges }: Side, vectors: boolean): boolean {
-  const operand = new Operand(factor.value, c.k, c.free);
+export function gainsByCopy(c: Contraction, { factor, ranges }: Side, vectors: boolean, caps: CodegenCaps): boolean {
+  const operand = new Operand(factor.value, c.k, c.free, caps);
   const last = ranges[ranges.length - 1];
   if (operand.access === null) return true;
   return vectors && last !== undefined && operand.strideOf(last) !== 1;
 }
 
 /** The problem with factors copied over their domains, columns contiguous, where that reads better. */
-function withCopies(c: Contraction, e: Exprs, assembly: Assembly, problem: Problem): Problem {
+function withCopies(c: Contraction, e: Exprs, assembly: Assembly, problem: Problem, caps: CodegenCaps): Problem {
   const copy = (side: Side, vectors: boolean): Side => {
-    if (!gainsByCopy(c, side, vectors)) return side;
-    const operand = new Operand(side.factor.value, c.k, c.free);
+    if (!gainsByCopy(c, side, vectors, caps)) return side;
+    const operand = new Operand(side.factor.value, c.k, c.free, caps);
     const last = vectors ? operand.axisOf(side.ranges[side.ranges.length - 1]!) : null;
     const axes = last === null ? operand.axes : [...operand.axes.filter((a) => a !== last), last];
     if (axes.some((a) => representative(a) === undefined)) return side;

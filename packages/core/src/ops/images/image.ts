@@ -130,7 +130,18 @@ export function cubicWeights(part: Node): Node[] {
 /** The mirrored inside without or (symmetric) with the edge, the edge, the other end. */
 export type FilledFrom = 'reflect' | 'symmetric' | 'replicate' | 'circular';
 
-/** A node with `before` and `after` elements put around an axis; negative numbers cut. */
+/** Elements `start` to before `stop` along an axis. */
+export function partOf(node: Node, axis: number, start: number, stop: number): Node {
+  const { shape } = node;
+  return p.slice(
+    node,
+    shape.map((_, i) => (i === axis ? start : 0)),
+    shape.map((size, i) => (i === axis ? stop - start : size)),
+    shape.map(() => 1),
+  );
+}
+
+/** A node with `before` and `after` elements put around an axis; negative numbers cut, no more than the axis has. */
 export function extended(op: string, node: Node, axis: number, before: number, after: number, mode: FilledFrom): Node {
   const n = node.shape[axis]!;
   // The part of the axis that stays. Reflections are about the edges of the whole axis and may take cut elements; 'circular' wraps what stays.
@@ -145,35 +156,17 @@ export function extended(op: string, node: Node, axis: number, before: number, a
       [node.shape],
     );
   }
-  const part = (start: number, stop: number, of: Node = node): Node =>
-    p.slice(
-      of,
-      of.shape.map((_, i) => (i === axis ? start : 0)),
-      of.shape.map((size, i) => (i === axis ? stop - start : size)),
-      of.shape.map(() => 1),
-    );
-  // One end cuts more than the axis has, so it also cuts what is put at the other end.
-  if (first > n) return part(first, n + after, extended(op, node, axis, 0, after, mode));
-  if (end < 0) return part(0, end + before, extended(op, node, axis, before, 0, mode));
-  const edge = (index: number, count: number): Node => {
-    const one = part(index, index + 1);
-    return p.expand(
-      one,
-      one.shape.map((size, i) => (i === axis ? count : size)),
-    );
+  const part = (start: number, stop: number): Node => partOf(node, axis, start, stop);
+  const skipped = mode === 'reflect' ? 1 : 0;
+  /** Elements of one end. The numbers say where they are taken from: the edge, the other end, or mirrored. */
+  const around = (count: number, edge: number, wrapped: number, mirrored: number): Node[] => {
+    if (count <= 0) return [];
+    if (mode === 'circular') return [part(wrapped, wrapped + count)];
+    if (mode !== 'replicate') return [p.flip(part(mirrored, mirrored + count), [axis])];
+    const shape = node.shape.map((size, i) => (i === axis ? count : size));
+    return [p.expand(part(edge, edge + 1), shape)];
   };
-  const pieces: Node[] = [];
+  const low = around(before, 0, end - before, skipped);
   const inside = part(first, end);
-  if (before > 0) {
-    if (mode === 'replicate') pieces.push(edge(0, before));
-    else if (mode === 'circular') pieces.push(part(end - before, end));
-    else pieces.push(p.flip(mode === 'reflect' ? part(1, before + 1) : part(0, before), [axis]));
-  }
-  pieces.push(inside);
-  if (after > 0) {
-    if (mode === 'replicate') pieces.push(edge(n - 1, after));
-    else if (mode === 'circular') pieces.push(part(first, first + after));
-    else pieces.push(p.flip(mode === 'reflect' ? part(n - 1 - after, n - 1) : part(n - after, n), [axis]));
-  }
-  return p.concat(pieces, axis);
+  return p.concat([...low, inside, ...around(after, n - 1, first, n - after - skipped)], axis);
 }

@@ -23,7 +23,7 @@ import { say } from '@polygrad/compiler/shape/shown';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import type { AxesArgument, Tensor } from '../../tensor/types.ts';
-import { extended, type FilledFrom } from '../images/image.ts';
+import { extended, type FilledFrom, partOf } from '../images/image.ts';
 import { axisOf, type JoinAxis } from './joining.ts';
 
 /** The slice of a node. */
@@ -327,10 +327,20 @@ export function pad(x: Tensor, widths: PadWidths, options: PadOptions = {}): Ten
     if (mode === 'constant') return wrap(padded(node, low, high, value));
     let result = node;
     pairs.forEach(([before, after], axis) => {
-      if (before !== 0 || after !== 0) result = extended('pad', result, axis, before, after, mode);
+      if (before !== 0 || after !== 0) result = filled(result, axis, before, after, mode);
     });
     return wrap(result);
   });
+}
+
+/** `extended`. Where one end cuts more than the axis has, it also cuts what is put at the other end; but nothing is left that could go around. */
+function filled(node: Node, axis: number, before: number, after: number, mode: FilledFrom): Node {
+  const n = node.shape[axis]!;
+  const put = (low: number, high: number): Node => extended('pad', node, axis, low, high, mode);
+  if (mode === 'circular') return put(before, after);
+  if (-before > n) return partOf(put(0, after), axis, -before, n + after);
+  if (-after > n) return partOf(put(before, 0), axis, 0, n + after + before);
+  return put(before, after);
 }
 
 function readWidths(widths: PadWidths, shape: Shape): (readonly [number, number])[] {

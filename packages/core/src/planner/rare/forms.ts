@@ -3,10 +3,15 @@ import { reduceColumns } from '@polygrad/compiler/codegen/linearize/columns';
 import { copyByCopy } from '@polygrad/compiler/codegen/linearize/copy-by-copy';
 import { columnsOf } from '@polygrad/compiler/codegen/loops/columns';
 import { cutNarrow, widenNarrow } from '@polygrad/compiler/codegen/loops/narrow-rows';
+import { inlineStage } from '@polygrad/compiler/codegen/loops/inline-stage';
 import { reduceWhileStaging } from '@polygrad/compiler/codegen/loops/reduce-while-staging';
 import { rowsAndRest } from '@polygrad/compiler/codegen/loops/rows-and-rest';
 import { cutShort, joinShort } from '@polygrad/compiler/codegen/loops/short-rows';
+import { cutStretches } from '@polygrad/compiler/codegen/loops/stretches';
 import type { RareLoops } from '@polygrad/compiler/codegen/lowering';
+import { groupCopies } from '@polygrad/compiler/contraction/group-copies';
+import { sizedAccess } from '@polygrad/compiler/contraction/sized-access';
+import { sizedColumns } from '@polygrad/compiler/contraction/sized-columns';
 import { dropAxes, dilated } from '@polygrad/compiler/shape/axes';
 import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import type { Attrs, ConvAttr } from '../../graph/node.ts';
@@ -37,11 +42,16 @@ export const forms: RareForms = {
   reduceColumns,
   copyByCopy,
   reduceWhileStaging,
+  inlineStage,
+  cutStretches,
   rowsAndRest,
   cutNarrow,
   widenNarrow,
   cutShort,
   joinShort,
+  sizedAccess,
+  sizedColumns,
+  groupCopies,
   keepRow,
   dotAsReduce,
   shifted,

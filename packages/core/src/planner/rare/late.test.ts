@@ -166,6 +166,75 @@ describe('forms of rare work that are loaded when first used', () => {
     expect(loads).toBe(1);
   });
 
+  it('make products whose columns and strides are sizes, which readers that cannot wait get without', async () => {
+    const rowsByRows = ({ matmul, tensor, transpose }: typeof core, n: number, from: Float32Array): core.Tensor => {
+      using x = tensor(from.slice(0, n * 32), { shape: [n, 32] });
+      using y = tensor(from.slice(100, 100 + (n + 3) * 32), { shape: [n + 3, 32] });
+      return matmul(x, transpose(y));
+    };
+    const expected = (n: number): number[] =>
+      Array.from({ length: n * (n + 3) }, (_, at) => {
+        const [i, j] = [Math.floor(at / (n + 3)), at % (n + 3)];
+        return Array.from({ length: 32 }, (_, k) => data[i * 32 + k]! * data[100 + j * 32 + k]!).reduce(
+          (a, b) => a + b,
+        );
+      });
+    const sizes = [30, 37, 44, 60];
+    const thirds = data.map((x) => x / 3);
+    const all = async (made: typeof core): Promise<number[][]> => {
+      made.setDynamicSizes('always');
+      const found: number[][] = [];
+      for (const n of sizes) {
+        using exact = rowsByRows(made, n, data);
+        expect(Array.from(await exact.data(), Number)).toEqual(expected(n));
+        using rounded = rowsByRows(made, n, thirds);
+        found.push(Array.from(await rounded.data(), Number));
+      }
+      expect(made.stats().plansMade).toBeLessThan(sizes.length);
+      return found;
+    };
+    expect(await all(await program('late'))).toEqual(await all(await program('here')));
+    const late = await program('late');
+    late.setDynamicSizes('always');
+    for (const n of sizes) {
+      using product = rowsByRows(late, n, data);
+      expect(Array.from(product.dataSync(), Number)).toEqual(expected(n));
+    }
+    await vi.waitFor(() => expect(loads).toBe(1));
+  });
+
+  it('make products whose columns groups copy, and loops that a divisor does not divide', async () => {
+    const product = ({ matmul, tensor }: typeof core, from: Float32Array): core.Tensor => {
+      using x = tensor(from.slice(0, 96 * 64), { shape: [96, 64] });
+      using y = tensor(from.slice(0, 64 * 512), { shape: [64, 512] });
+      return matmul(x, y);
+    };
+    const exact = Array.from({ length: 96 * 512 }, (_, at) =>
+      Array.from({ length: 64 }, (_, k) => data[Math.floor(at / 512) * 64 + k]! * data[k * 512 + (at % 512)]!).reduce(
+        (a, b) => a + b,
+      ),
+    );
+    const thirds = data.map((x) => x / 3);
+    const all = async (made: typeof core): Promise<unknown> => {
+      using whole = product(made, data);
+      expect(Array.from(await whole.data(), Number)).toEqual(exact);
+      using rounded = product(made, thirds);
+      using diagonal = made.diag(made.tensor(data.slice(0, 150)), { offset: 3 });
+      const places = Array.from(await diagonal.data(), Number);
+      expect(places.flatMap((x, at) => (x === 0 ? [] : [[at, x]]))).toEqual(
+        Array.from(data.slice(0, 150)).flatMap((x, i) => (x === 0 ? [] : [[i * 153 + i + 3, x]])),
+      );
+      return Array.from(await rounded.data(), Number);
+    };
+    expect(await all(await program('late'))).toEqual(await all(await program('here')));
+    const late = await program('late');
+    using sync = product(late, data);
+    expect(Array.from(sync.dataSync(), Number)).toEqual(exact);
+    using diagonal = late.diag(late.tensor(data.slice(0, 150)), { offset: 3 });
+    expect(Number(diagonal.dataSync()[4 * 153 + 7])).toBe(data[4]);
+    await vi.waitFor(() => expect(loads).toBe(1));
+  });
+
   it('are not loaded for small work', async () => {
     const { matmul, sum, tensor } = await program('late');
     using weights = tensor([[1, 2, 3]]);
