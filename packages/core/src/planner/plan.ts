@@ -132,11 +132,7 @@ export function makePlan(captured: CapturedGraph, options: PlanOptions, sizedGra
   for (const { base } of places) if (base !== null) (base.leaf === null ? bases : viewed).add(base);
   const { partition, units } = partitionWithin(graph, caps.maxBindings);
   const donations = findDonations(partition, units, bases, viewed);
-  const kernels = lowerKernels(partition, units, donations, {
-    elementBytes,
-    bindAlign: caps.bindAlign,
-    simt: caps.simt,
-  });
+  const kernels = lowerKernels(partition, units, donations, { elementBytes, bindAlign: caps.bindAlign });
   const lowered = units.map((unit, i) =>
     toPrograms(unit, kernels[i] as LoweredKernel | null, donations, size, options),
   );

@@ -3,6 +3,7 @@
  *
  * Rows are compared with class numbers rather than indexed, so that loss, softmax and their gradient fit one kernel.
  */
+import { told } from '#shown-as';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
@@ -46,7 +47,7 @@ function checkTarget(op: string, x: Node, target: Node, axis: number): void {
   if (!sameShape(target.shape, expected)) {
     throw new ShapeError(
       op,
-      say`target has shape ${showShape(target.shape)}: needs ${showShape(expected)} for predictions ${showShape(x.shape)} with classes along axis ${axis}; argMax(target, ${axis}) makes class numbers`,
+      say`target has shape ${showShape(target.shape)}: needs ${showShape(expected)} for predictions ${showShape(x.shape)} with classes along axis ${axis}${told && sameShape(target.shape, x.shape) ? `; argMax(target, ${axis}) makes them of rows of 0 and 1` : ''}`,
       [x.shape, target.shape],
     );
   }

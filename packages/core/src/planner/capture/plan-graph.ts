@@ -85,13 +85,12 @@ export interface PlanSize {
   noteTemporary(
     node: PlanNode,
     readers: ReadonlySet<{ readonly handwritten: boolean }>,
-    simt: boolean,
     strides?: readonly number[],
   ): void;
   /** True for a temporary whose strides are those of the bound size. */
   follows(node: PlanNode): boolean;
   /** Makes a sized axis the first in an order of axes, outermost first, unless strides follow the sizes. */
-  outermost(shape: Shape, order: number[], simt: boolean | undefined): void;
+  outermost(shape: Shape, order: number[]): void;
   /**
    * Position in memory of an element of a leaf, an output or a temporary whose strides follow the bound size. Null where they do not depend on it.
    */
@@ -109,7 +108,7 @@ export interface PlanSize {
   /** True if one of the sizes is among the nodes of a kernel, as the end of a loop. */
   isIn(nodes: ReadonlySet<KNode>): boolean;
   /** The kernel with loops that end at sizes merged, where tensors lie so, and reductions in squares, unless groups have threads. */
-  merged(loop: LoopKernel, e: Exprs, tools: LoopTools, simt: boolean): LoopKernel;
+  merged(loop: LoopKernel, e: Exprs, tools: LoopTools): LoopKernel;
 }
 
 /** A product of matrices: its attributes and factors. */

@@ -159,7 +159,7 @@ const isTight = (size: PlanSize, shape: Shape): boolean =>
   shape.filter((n) => sizeFactor(size, n) > 0).length > 1 || sizeFactor(size, shape.at(-1)!) > 0;
 
 /** `PlanSize.outermost`. */
-export function outermost(size: PlanSize, shape: Shape, order: number[], simt: boolean | undefined): void {
+export function outermost(size: PlanSize, shape: Shape, order: number[], simt: boolean): void {
   if (!simt && isTight(size, shape)) return;
   const sized = order.findIndex((axis) => sizeFactor(size, shape[axis]!) > 0);
   if (sized > 0 && sized < order.length - 1) order.unshift(...order.splice(sized, 1));

@@ -201,9 +201,10 @@ export class PlanFamilies {
   }
 
   #make(sizes: Sizes, classes: readonly SizeClass[], captured: CapturedGraph, options: PlanOptions): Plan | null {
-    if (!options.engine.caps.simt && lacksFixed(sizes, captured, classes)) return null;
+    const { simt } = options.engine.caps;
+    if (!simt && lacksFixed(sizes, captured, classes)) return null;
     try {
-      const sized = sizedGraph(sizes, classes, captured);
+      const sized = sizedGraph(sizes, classes, captured, simt);
       if (sized === null) return null;
       return options.makePlan(captured, options, sized);
     } catch (error) {

@@ -109,8 +109,13 @@ function followsRules(sizes: Sizes, capacities: readonly number[], captured: Cap
   return true;
 }
 
-/** The captured graph at the capacities of classes; null where a node is not uniform (uniform.ts). */
-export function sizedGraph(sizes: Sizes, classes: readonly SizeClass[], captured: CapturedGraph): SizedGraph | null {
+/** The captured graph at the capacities of classes; null where a node is not uniform (uniform.ts). `simt`: groups have threads. */
+export function sizedGraph(
+  sizes: Sizes,
+  classes: readonly SizeClass[],
+  captured: CapturedGraph,
+  simt: boolean,
+): SizedGraph | null {
   const { sample, axes } = sizes;
   const capacities = capacitiesFor(classes, sizes, captured);
   const values = valuesOf(sizes.terms, capacities);
@@ -135,11 +140,11 @@ export function sizedGraph(sizes: Sizes, classes: readonly SizeClass[], captured
     bound: (e, n) => bound(e, size, n),
     check: (op, attr, src, shape) => checkExtents(isSize, op, attr, src, shape),
     bytesOf: (node, elementBytes, start) => sizedBytes(size, temporaries, node, elementBytes, start),
-    noteTemporary: (node, readers, simt, strides) => noteTemporary(size, temporaries, node, readers, simt, strides),
+    noteTemporary: (node, readers, strides) => noteTemporary(size, temporaries, node, readers, simt, strides),
     follows: (node) => temporaries.has(node) && temporaries.get(node)!.fixed === undefined,
-    outermost: (shape, order, simt) => outermost(size, shape, order, simt),
+    outermost: (shape, order) => outermost(size, shape, order, simt),
     placeIn: (e, node, index, strides) => placeIn(e, size, node, index, strides),
-    merged: (loop, e, tools, simt) => {
+    merged: (loop, e, tools) => {
       if (simt) return mergeSized(loop, e, tools);
       const full = inOthers(sizes.sums, size, e, tools);
       const merged = mergeSized(cutJoints(cutReductions(loop, e, tools, full), e, tools, full), e, tools);
@@ -212,5 +217,5 @@ function keyAt(
 /** True if every node is uniform, so that one plan serves all sizes. */
 export function isPlannable(sizes: Sizes, captured: CapturedGraph): boolean {
   const classes = classesFrom(leastAmong, sizes.n, sizes.sums);
-  return sizedGraph(sizes, classes, captured) !== null;
+  return sizedGraph(sizes, classes, captured, false) !== null;
 }

@@ -31,11 +31,6 @@ export interface RebaseOptions {
   readonly bindAlign: number;
 }
 
-interface LoweringOptions extends RebaseOptions {
-  /** Groups have threads. */
-  readonly simt: boolean;
-}
-
 /** The first and last element of a PARAM that is touched. */
 interface Reach {
   first: number;
@@ -86,11 +81,10 @@ export function stridesFor(
   at: Index,
   value: KNode,
   { free, size }: Pick<DraftContext, 'free' | 'size'>,
-  simt?: boolean,
 ): readonly number[] {
   const order = orderFor(shape, at, value, free);
   if (order === null) return rowMajorStrides(shape);
-  size?.outermost(shape, order, simt);
+  size?.outermost(shape, order);
   const strides = [...rowMajorStrides(shape)];
   let step = 1;
   for (const axis of order.reverse()) {
@@ -206,7 +200,7 @@ export function lowerKernels(
   p: Partition,
   units: readonly Unit[],
   donations: Donations,
-  options: LoweringOptions,
+  options: RebaseOptions,
 ): (LoweredKernel | null)[] {
   const { e, size } = p.context;
   const slots = new Map<KernelDraft, Slots>();
@@ -229,10 +223,9 @@ export function lowerKernels(
     if (home != null && !home.kernel.handwritten) {
       if (home.staged === null) {
         home.value = makeValue(context, home);
-        if (!p.mustStore(node))
-          arranged.set(node, stridesFor(node.shape, home.index, home.value, p.context, options.simt));
+        if (!p.mustStore(node)) arranged.set(node, stridesFor(node.shape, home.index, home.value, p.context));
       }
-      size?.noteTemporary(node, p.readersOf(node), options.simt, arranged.get(node));
+      size?.noteTemporary(node, p.readersOf(node), arranged.get(node));
     }
     for (const demand of p.demandsOf(node)) {
       if (demand.kernel.handwritten || demand.staged !== null || demand === home) continue;
@@ -276,7 +269,7 @@ function placeIn({ e, size }: DraftContext, node: PlanNode, index: Index, arrang
 /** For what comes late with sizes, which imports no code. */
 const tools = { Rewriter, flattened, step, linearOf, sizeLimit, typicalOf, lowOf, highOf, idOf, assumeBounds };
 
-function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options: LoweringOptions): LoweredKernel {
+function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options: RebaseOptions): LoweredKernel {
   const stores = unit.flatMap((kernel) => storesOf(kernel, slots, arranged));
   const given: LoopKernel = { name: nameOf(unit), params: slots.params, scalars: slots.scalarTypes, stores };
   const [kernel] = unit as readonly [KernelDraft];
@@ -289,7 +282,7 @@ function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options:
     scalars.length = 0;
     slots.scalarTypes.length = 0;
   }
-  const loop = size === null || contracts ? given : size.merged(given, e, tools, options.simt);
+  const loop = size === null || contracts ? given : size.merged(given, e, tools);
   const rebased = rebase(loop, e, options);
   const bound = { unit, e, isContraction: contracts, scalars };
   if (rebased === null) return { ...bound, loop, slots: slots.slots };
