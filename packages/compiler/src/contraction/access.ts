@@ -95,7 +95,7 @@ function sizedAccess(value: KNode, free: FreeRanges, { lowering }: CodegenCaps):
 
 declare module '../codegen/lowering.ts' {
   interface RareLoops {
-    /** sized-access.ts */
+    /** sized-products.ts */
     sizedAccess(load: KNodeOf<'LOAD'>, free: FreeRanges): LinearAccess | null;
   }
 }

@@ -10,8 +10,7 @@ import { cutShort, joinShort } from '@polygrad/compiler/codegen/loops/short-rows
 import { cutStretches } from '@polygrad/compiler/codegen/loops/stretches';
 import type { RareLoops } from '@polygrad/compiler/codegen/lowering';
 import { groupCopies } from '@polygrad/compiler/contraction/group-copies';
-import { sizedAccess } from '@polygrad/compiler/contraction/sized-access';
-import { sizedColumns } from '@polygrad/compiler/contraction/sized-columns';
+import { sizedAccess, sizedColumns } from '@polygrad/compiler/contraction/sized-products';
 import { dropAxes, dilated } from '@polygrad/compiler/shape/axes';
 import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import type { Attrs, ConvAttr } from '../../graph/node.ts';

@@ -1,13 +1,51 @@
 /**
- * Columns that end at a size given at dispatch: whole tiles, then single vectors, then narrower ones, the last of which is moved back to end at the end. A rare form:
- * plans for several sizes load it. It imports nothing that only engines without threads in groups have: pages with others load it too.
+ * What products need of which a size is only given at dispatch: columns that end at it, and factors whose strides are numbers times sizes. A rare form: plans for
+ * several sizes load it. Without it only loops of fixed length are columns, and such factors are copied first. It imports nothing that only engines without
+ * threads in groups have: pages with others load it too.
  */
 import { leastVector, oneVector } from '../codegen/costs/cpu.ts';
 import type { Exprs } from '../ir/expr.ts';
-import { divisorOf } from '../ir/free-ranges.ts';
-import type { KNode } from '../ir/ir.ts';
+import {
+  divisorOf,
+  type FreeRanges,
+  type Range,
+  type SizedStride,
+  sizedStrideOf,
+  typicalStride,
+} from '../ir/free-ranges.ts';
+import type { KNode, KNodeOf } from '../ir/ir.ts';
+import { linearOf } from '../ir/simplify/integers.ts';
+import type { LinearAccess } from './access.ts';
 import type { SizedColumns } from './choose.ts';
 import type { Segment, TileShape } from './tiles.ts';
+
+// How a factor reads memory, as tensors lie whose axes end at sizes.
+
+/** The access of a factor that is a plain load from a tensor, whose index is a sum of ranges times numbers and sizes; else null. */
+export function sizedAccess({ src: [memory, index] }: KNodeOf<'LOAD'>, free: FreeRanges): LinearAccess | null {
+  if (!isSumOfStrides(index, free)) return null;
+  const strides = new Map<Range, number>();
+  const sized = new Map<Range, SizedStride>();
+  for (const r of free.of(index)) {
+    const stride = sizedStrideOf(free, index, r);
+    if (stride === null) return null;
+    const { number, sizes } = stride;
+    strides.set(r, sizes.length === 0 ? number : Math.sign(number) * Math.max(2, Math.abs(typicalStride(stride))));
+    if (sizes.length > 0) sized.set(r, stride);
+  }
+  return { memory, offset: linearOf(index).offset, strides, sized };
+}
+
+/** True if an index has ranges times numbers and sizes as its terms, and perhaps a number. */
+function isSumOfStrides(index: KNode, free: FreeRanges): boolean {
+  return linearOf(index).terms.every((term) => {
+    if (term.op !== 'MUL') return term.op === 'RANGE';
+    const inner = term.src.find((x) => free.of(x).length > 0);
+    return inner !== undefined && linearOf(inner).offset === 0 && isSumOfStrides(inner, free);
+  });
+}
+
+// Columns: whole tiles, then single vectors, then narrower ones, the last of which is moved back to end at the end.
 
 /**
  * Columns up to `end`, `narrow` of them at least. Each kind of tiles takes what the ones before leave, maybe nothing. Narrower ones are left out where the size is a
