@@ -90,7 +90,7 @@ describe.each(Object.keys(budget))('page %s', (page) => {
       // And forms of work that a small network has no use of.
       expect(
         [...modules].filter((path) =>
-          /planner\/rare\/(?!late)|capture\/split|linearize\/(columns|copy-by-copy)|loops\/(columns|inline-stage|narrow-rows|reduce-while-staging|rows-and-rest|short-rows|stretches)\.ts|contraction\/(group-copies|sized-)/.test(
+          /planner\/rare\/(?!late)|capture\/split|linearize\/(columns|copy-by-copy)|linearize\/inline-stage|loops\/(columns|narrow-rows|reduce-while-staging|rows-and-rest|short-rows)\.ts|contraction\/(group-copies|sized-)/.test(
             path,
           ),
         ),

@@ -22,7 +22,7 @@ import { lowerValue } from './values.ts';
 /** Lowers one program; throws Refusal for what this engine does not execute. */
 export function lowerProgram(program: Program, target: EmitTarget): Fn {
   if (program.group.some((g) => g !== 1))
-    refuse(`groups of ${program.group.join(' x ')} threads; this engine runs groups of one thread`);
+    refuse(told && `groups of ${program.group.join(' x ')} threads; this engine runs groups of one thread`);
   const lowering = new Lowering(program, target);
   lowering.run();
   return lowering.fn;

@@ -246,7 +246,8 @@ export class Memory {
       this.#scratchBytes += Math.ceil((mem.arg.length * storageOf(mem.dtype).bytes) / 64) * 64;
       if (this.#scratchBytes > target.sharedBytes) {
         refuse(
-          `SHARED memory of ${this.#scratchBytes} bytes is more than a thread's scratch of ${target.sharedBytes} bytes`,
+          told &&
+            `SHARED memory of ${this.#scratchBytes} bytes is more than a thread's scratch of ${target.sharedBytes} bytes`,
         );
       }
       return { pointer: this.#scratch, extra, cls: mem };

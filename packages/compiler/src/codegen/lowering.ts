@@ -81,7 +81,10 @@ export type CopyByCopy = (
   copies: Copies,
 ) => KNode;
 
-/** The loop with the largest divisor of its number in an index, of those that may be cut (loops/cuts.ts). `offset`: what the index adds before it is divided. */
+/**
+ * The loop with the largest divisor of its number in an index, of those that may be cut (loops/cuts.ts). `offset`: what the index adds
+ * before it is divided.
+ */
 export type Division = (
   nest: LoopNest,
   mayCut: (range: Range, by: number, offset: number) => boolean,
@@ -104,9 +107,9 @@ export interface RareLoops {
   readonly copyByCopy: CopyByCopy;
   /** loops/reduce-while-staging.ts */
   reduceWhileStaging(nest: LoopNest): LoopNest;
-  /** loops/inline-stage.ts */
+  /** linearize/inline-stage.ts */
   inlineStage(kernel: LoopKernel, e: Exprs, read: KNodeOf<'LOAD'>): LoopKernel;
-  /** loops/stretches.ts */
+  /** loops/rows-and-rest.ts */
   cutStretches(nest: LoopNest, division: Division): LoopNest;
   /** loops/rows-and-rest.ts */
   rowsAndRest(nest: LoopNest, work: NestWork, rows: ReadonlyMap<Range, number>): LoopNest;

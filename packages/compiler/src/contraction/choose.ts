@@ -107,7 +107,7 @@ export interface Cuts {
 /** Roles of ranges and factors. */
 export type Roles = Pick<Choice, 'columns' | 'column' | 'sized' | 'rows' | 'row' | 'outer'>;
 
-/** What columns that end at a size need (sized-products.ts): a rare form, which plans for several sizes load. Without it only loops of fixed length are columns. */
+/** What columns that end at a size need (sized-products.ts). Without it only loops of fixed length are columns. */
 export interface SizedColumns {
   /** Slowdown of the products. */
   readonly slower: number;

@@ -1,6 +1,7 @@
 /**
- * Columns that groups copy for themselves into group memory, in the order in which their tiles read them. A rare form: few products gain by it, and all can do
- * with copies made beforehand. It imports nothing that only engines without threads in groups have: pages with others load it too.
+ * Columns that groups copy for themselves into group memory, in the order in which their tiles read them. A rare form: few products gain
+ * by it, and all can do with copies made beforehand. It imports nothing that only engines without threads in groups have: pages with
+ * others load it too.
  */
 import { groupCopy } from '../codegen/costs/cpu.ts';
 import type { Range } from '../ir/free-ranges.ts';

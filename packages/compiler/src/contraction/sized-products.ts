@@ -1,7 +1,7 @@
 /**
- * What products need of which a size is only given at dispatch: columns that end at it, and factors whose strides are numbers times sizes. A rare form: plans for
- * several sizes load it. Without it only loops of fixed length are columns, and such factors are copied first. It imports nothing that only engines without
- * threads in groups have: pages with others load it too.
+ * What products need of which a size is only given at dispatch: columns that end at it, and factors whose strides are numbers times
+ * sizes. A rare form: plans for several sizes load it. Without it only loops of fixed length are columns, and such factors are copied
+ * first. It imports nothing that only engines without threads in groups have: pages with others load it too.
  */
 import { leastVector, oneVector } from '../codegen/costs/cpu.ts';
 import type { Exprs } from '../ir/expr.ts';
@@ -48,8 +48,8 @@ function isSumOfStrides(index: KNode, free: FreeRanges): boolean {
 // Columns: whole tiles, then single vectors, then narrower ones, the last of which is moved back to end at the end.
 
 /**
- * Columns up to `end`, `narrow` of them at least. Each kind of tiles takes what the ones before leave, maybe nothing. Narrower ones are left out where the size is a
- * multiple.
+ * Columns up to `end`, `narrow` of them at least. Each kind of tiles takes what the ones before leave, maybe nothing. Narrower ones are
+ * left out where the size is a multiple.
  */
 function segmentsOf(e: Exprs, extent: number, end: KNode, narrow: number, { vectors, lanes }: TileShape): Segment[] {
   const widths = [...new Set([vectors * lanes, lanes, narrow])];

@@ -33,7 +33,10 @@ export interface GroupCopy {
   readonly copy: CopyInGroup;
 }
 
-/** Where a group copies columns: what ranges of the factor are there, but those of the sum, and the loops over the group's columns, which are `width` to a tile. */
+/**
+ * Where a group copies columns: what ranges of the factor are there, but those of the sum, and the loops over the group's columns, which
+ * are `width` to a tile.
+ */
 export interface GroupPlace {
   readonly k: readonly Range[];
   readonly at: ReadonlyMap<Range, KNode>;

@@ -45,7 +45,10 @@ interface Accumulated {
   readonly position: KNode | null;
 }
 
-/** Computes the reductions over some ranges for all columns and makes their results available. `wave`: reductions that may be computed, over these or others. */
+/**
+ * Computes the reductions over some ranges for all columns and makes their results available. `wave`: reductions that may be computed,
+ * over these or others.
+ */
 export function reduceColumns(
   wave: readonly KNodeOf<'REDUCE'>[],
   own: readonly Range[],

@@ -68,7 +68,7 @@ export function splitRanges(nest: LoopNest): LoopNest {
   return found === null ? nest : splitRanges(split(nest, found.range, found.by));
 }
 
-/** The loop with a divisor in its index that does not divide it evenly, if there is one (stretches.ts). */
+/** The loop with a divisor in its index that does not divide it evenly, if there is one (rows-and-rest.ts). */
 export function unevenLoop(nest: LoopNest): Range | undefined {
   return division(nest, (r, by, offset) => offset !== 0 || !isMultiple(r, by))?.range;
 }

@@ -1,12 +1,20 @@
-/** Reductions over rows that end at a size: several rows at once, and the remainder in a separate reduction. Pages load this with the first plan for several sizes. */
+/**
+ * Loops as whole multiples and what is left, which pages load with the first nest that has use of them.
+ *
+ * Reductions over rows that end at a size: several rows at once, and the remainder in a separate reduction. Loops that a divisor in their
+ * index does not divide evenly, as those over a matrix whose diagonal is written: the whole stretches become a nest, which `splitRanges`
+ * splits, and so do the elements before and after these. cuts.ts is not imported: pages without such engines would load it with this.
+ */
 import type { Exprs } from '../../ir/expr.ts';
 import { FreeRanges, lengthOf, type Range } from '../../ir/free-ranges.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { assumeBounds, idOf } from '../../ir/node.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { combined } from '../linearize/reduce.ts';
-import { inChunks, type LoopNest } from './transforms.ts';
-import type { NestWork } from './work.ts';
+import { leastStretches } from '../costs/cpu.ts';
+import type { Division } from '../lowering.ts';
+import { cut, inChunks, type LoopNest } from './transforms.ts';
+import { type NestWork, workOf } from './work.ts';
 
 /** The nest with so many rows at once, by the loop over rows. */
 export function rowsAndRest(nest: LoopNest, work: NestWork, rows: ReadonlyMap<Range, number>): LoopNest {
@@ -42,4 +50,21 @@ function wholeAndRest(e: Exprs, row: Range, by: number): readonly [Replacement, 
   const value = e.add(edge, rest);
   assumeBounds(value, 0, extent - 1);
   return [whole, { value, ranges: [rest] }];
+}
+
+/** The nest with a loop cut that a divisor does not divide, if it has enough whole stretches. */
+export function cutStretches(nest: LoopNest, division: Division): LoopNest {
+  let edges: readonly number[] = [];
+  const found = division(nest, (r, by, offset) => {
+    const { extent } = r.arg;
+    // The first multiple of the divisor, and the last.
+    const from = offset > 0 ? by - 1 - ((offset - 1) % by) : -offset;
+    const to = extent - ((extent - from) % by);
+    const at = [from, to].filter((x) => x > 0 && x < extent);
+    if (from >= by || to - from < leastStretches * by || at.length === 0) return false;
+    if (r.src.length > 0 || workOf(nest).common()?.includes(r) !== true) return false;
+    edges = at;
+    return true;
+  });
+  return found === null ? nest : cut(nest, found.range, edges, true);
 }

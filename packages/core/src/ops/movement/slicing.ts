@@ -333,7 +333,10 @@ export function pad(x: Tensor, widths: PadWidths, options: PadOptions = {}): Ten
   });
 }
 
-/** `extended`. Where one end cuts more than the axis has, it also cuts what is put at the other end; but nothing is left that could go around. */
+/**
+ * `extended`. Where one end cuts more than the axis has, it also cuts what is put at the other end; but nothing is left that could go
+ * around.
+ */
 function filled(node: Node, axis: number, before: number, after: number, mode: FilledFrom): Node {
   const n = node.shape[axis]!;
   const put = (low: number, high: number): Node => extended('pad', node, axis, low, high, mode);
