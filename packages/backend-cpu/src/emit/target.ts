@@ -1,7 +1,6 @@
 /**
  * What the emitter must know about the machine and the memory it writes for, and what it calls things in registers.
  */
-import { told } from '#listing';
 import type { Program } from '@polygrad/core/kernel/ir';
 import * as T from '../asm/types.ts';
 import type { ValType } from '../asm/types.ts';
@@ -65,7 +64,7 @@ export function smallBits(dtype: DType | 'void'): 0 | 8 | 16 {
 export function regOf(dtype: DType | 'void'): Reg {
   const reg = dtype === 'void' ? undefined : regs[dtype];
   if (reg === undefined)
-    refuse(told && `dtype ${dtype} is not executed by the CPU engine; cast to one of ${Object.keys(regs).join(', ')}`);
+    refuse(`dtype ${dtype} is not executed by the CPU engine; cast to one of ${Object.keys(regs).join(', ')}`);
   return reg;
 }
 
