@@ -148,7 +148,7 @@ it('rows of 0 and 1 of an integer dtype in the place of class numbers', async ()
   await setUp();
   const rows = pg.tensor([[0, 1]], { dtype: 'int32' });
   expect(() => pg.crossEntropy(pg.ones([1, 2]), rows)).toThrow(
-    'needs [1] for predictions [1, 2] with classes along axis 1; argMax(target, 1) makes class numbers',
+    'needs [1] for predictions [1, 2] with classes along axis 1; argMax(target, 1) makes them of rows of 0 and 1',
   );
 });
 

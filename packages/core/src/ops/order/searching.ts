@@ -389,8 +389,8 @@ export async function unique(x: Tensor, options?: UniqueOptions): Promise<Tensor
   checkNames('unique', options, 'returnIndices? returnInverse? returnCounts?');
   const op = 'unique';
   const wanted = options ?? {};
-  const shape = [...x.shape];
   const flat = compose(op, () => held(p.reshape(nodeOf(x), [x.size])));
+  const shape = [...x.shape];
   return whileHeld([flat], async () => {
     const table = await tableOf(op, flat);
     const found = await (table === null ? bySorting(op, flat, shape, wanted) : byTable(op, flat, shape, wanted, table));
