@@ -3,7 +3,7 @@
  * keeps the modules; each gets a runtime of its own. So it finds no engine, no plans, no counts and no pending work of the files before it.
  *
  * Nor does it find backends that their tests have registered: it knows those that modules register when they are imported, which happens once in
- * a process.
+ * a process. A file whose tests load a backend names it in an import of its own, or later files would not find it.
  */
 import { beforeAll } from 'vitest';
 import { getBackend, listBackends, registerBackend } from '../packages/core/src/engine/registry.ts';

@@ -2,6 +2,8 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+// Named here, so that later files of the process find the backend that the command loads while tests run.
+import '@polygrad/backend-cpu';
 import { afterEach, expect, it, vi } from 'vitest';
 import { createReferenceEngine } from '@polygrad/testing';
 import { conformance } from './cli-command.ts';

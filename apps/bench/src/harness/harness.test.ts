@@ -1,5 +1,7 @@
 /** The harness without any peer: sampling, tables, inputs, expected values, and the processes' protocol. */
 import { fileURLToPath } from 'node:url';
+// Named here, so that later files of the process find the backend that runners load while tests run.
+import '@polygrad/backend-cpu';
 import { describe, expect, it } from 'vitest';
 import { leastBytes } from '../networks/resnet-memory.ts';
 import { type Command, startChild } from '../peers/child.ts';
