@@ -49,6 +49,11 @@ interface Case {
 }
 
 const swapped = (x: Tensor): Tensor => transpose(x, -2, -1);
+/** Operands that all have the sizes as their shape. */
+const alike =
+  (count: number) =>
+  (...n: number[]): number[][] =>
+    Array.from({ length: count }, () => n);
 const heads = (t: number): number[][] => [1, 2, 3].map(() => [16, 4, t, 32]);
 const attention = (...[q, k, v]: Tensor[]): Tensor => matmul(softmax(matmul(q!, swapped(k!)), -1), v!);
 const gradients = (f: (...x: Tensor[]) => Tensor, ...x: Tensor[]): readonly Tensor[] =>
@@ -103,43 +108,31 @@ const cases: readonly Case[] = [
       [9, 71, 100],
       [5, 9, 12],
     ],
-    shapes: (b, i, j) => [
-      [b!, i!, j!],
-      [b!, i!, j!],
-    ],
+    shapes: alike(2),
     f: (a, b) => einsum('bij,bkj->bik', a!, b!),
   },
   {
     name: 'sum over joined rows',
     sizes: columns,
-    shapes: (n, m) => [
-      [n!, m!],
-      [n!, m!],
-    ],
+    shapes: alike(2),
     f: (a, b) => sum(concat([a!, b!], 1), 1),
   },
   {
     name: 'max over joined rows',
     sizes: columns,
-    shapes: (n, m) => [
-      [n!, m!],
-      [n!, m!],
-    ],
+    shapes: alike(2),
     f: (a, b) => max(concat([a!, b!], 1), 1),
   },
   {
     name: 'softmax of joined rows',
     sizes: columns,
-    shapes: (n, m) => [
-      [n!, m!],
-      [n!, m!],
-    ],
+    shapes: alike(2),
     f: (a, b) => softmax(concat([a!, b!], 1), 1),
   },
   {
     name: 'sum over both of pad',
     sizes: columns,
-    shapes: (n, m) => [[n!, m!]],
+    shapes: alike(1),
     f: (a) =>
       sum(
         pad(a!, [
@@ -156,7 +149,7 @@ const cases: readonly Case[] = [
       [50, 33, 11],
       [300, 5, 6],
     ],
-    shapes: (a, b, c) => [[a!, b!, c!]],
+    shapes: alike(1),
     f: (x) => sum(reshape(x!, [x!.shape[0]!, -1]), 1),
   },
   {
@@ -171,26 +164,19 @@ const cases: readonly Case[] = [
       [1000, 63],
       [300, 301],
     ],
-    shapes: (n, m) => [[n!, m!]],
+    shapes: alike(1),
     f: (x) => argMax(x!, 1),
   },
   {
     name: 'concat',
     sizes: columns,
-    shapes: (n, m) => [
-      [n!, m!],
-      [n!, m!],
-    ],
+    shapes: alike(2),
     f: (a, b) => concat([a!, b!], 1),
   },
   {
     name: 'concat of three',
     sizes: columns,
-    shapes: (n, m) => [
-      [n!, m!],
-      [n!, m!],
-      [n!, m!],
-    ],
+    shapes: alike(3),
     f: (a, b, c) => concat([a!, b!, c!], 1),
   },
   {
@@ -201,7 +187,7 @@ const cases: readonly Case[] = [
       [3000, 7],
       [3000, 9],
     ],
-    shapes: (n, m) => [[n!, m!]],
+    shapes: alike(1),
     f: (x) => sum(mul(x!, x!), 1),
   },
   {
@@ -212,7 +198,7 @@ const cases: readonly Case[] = [
       [3000, 7],
       [3000, 9],
     ],
-    shapes: (n, m) => [[n!, m!]],
+    shapes: alike(1),
     f: (x) => softmax(x!, 1),
   },
   {
@@ -224,7 +210,7 @@ const cases: readonly Case[] = [
       [3000, 12],
       [1000, 45],
     ],
-    shapes: (n, m) => [[n!, m!]],
+    shapes: alike(1),
     f: (x) => mul(swapped(x!), 2),
   },
   {
@@ -233,7 +219,7 @@ const cases: readonly Case[] = [
       [300, 33, 5],
       [100, 64, 9],
     ],
-    shapes: (...n) => [n],
+    shapes: alike(1),
     f: (x) => mul(swapped(x!), 2),
   },
 ];
