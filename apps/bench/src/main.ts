@@ -7,10 +7,20 @@ import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { ArgumentError, type Options, readArgs, usage, threadedEngines } from './args.ts';
 import { describeMachine, describeRevision, load } from './reports/machine.ts';
-import { type Attendance, fullPace, measureCase, notRun, openMeeting, quickPace, timeOver } from './harness/measure.ts';
+import {
+  type Attendance,
+  fullPace,
+  joined,
+  measureCase,
+  notRun,
+  openMeeting,
+  quickPace,
+  timeOver,
+} from './harness/measure.ts';
 import { labelOf, meets, type Participant, participantsOf } from './peers/participants.ts';
 import { attendanceLines, comparisonLines, figureTables, goalLines, remarks, suiteTables } from './reports/report.ts';
 import type { CaseResult, Goal, Pace, Suite, SuiteResult } from './harness/suite.ts';
+import type { BenchCase } from './work/cases.ts';
 import { runTrials, trialPace, type Trials } from './harness/trials.ts';
 import { elementwise } from './suites/elementwise.ts';
 import { gemm } from './suites/gemm.ts';
@@ -63,10 +73,30 @@ function progress(line: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}`);
 }
 
-/** Everybody at one table for the whole suite. */
+/**
+ * Everybody at one table for the whole suite. Beside another checkout the table is set twice, the second time in the opposite order, for half of the
+ * rounds each: the process that starts first is up to a tenth slower on large memory, whatever its code.
+ */
 const inTurns: Measure = async (suite, participants, wanted, options, pace) => {
   const end = suite.bounded ? performance.now() + options.minutes * 60_000 : Number.POSITIVE_INFINITY;
   const cases = suite.cases(options.quick).filter(wanted);
+  const whole = suite.bounded ? { ...pace, caseMs: boundedCaseMs } : pace;
+  if (options.against === null) return oneSitting(suite, participants, cases, options, whole, end);
+  const half = { ...whole, rounds: Math.ceil(whole.rounds / 2), caseMs: whole.caseMs / 2 };
+  const now = performance.now();
+  const first = await oneSitting(suite, participants, cases, options, half, now + (end - now) / 2);
+  const second = await oneSitting(suite, participants.toReversed(), cases, options, half, end);
+  return { attendance: first.attendance, cases: first.cases.map((one, at) => joined(one, second.cases[at]!)) };
+};
+
+async function oneSitting(
+  suite: Suite,
+  participants: readonly Participant[],
+  cases: readonly BenchCase[],
+  options: Options,
+  pace: Pace,
+  end: number,
+): Promise<Trials> {
   const meeting = await openMeeting(participants, options.engine);
   const attendance = meeting.attendance();
   print(...attendanceLines(attendance));
@@ -77,11 +107,8 @@ const inTurns: Measure = async (suite, participants, wanted, options, pace) => {
       const now = performance.now();
       // Twice its share of what is left: most cases take less.
       const share = now + (2 * (end - now)) / (cases.length - at + 1);
-      const casePace = suite.bounded ? { ...pace, caseMs: boundedCaseMs } : pace;
       results.push(
-        now > end
-          ? notRun(one, participants)
-          : await measureCase(meeting, one, casePace, options.engine, { share, end }),
+        now > end ? notRun(one, participants) : await measureCase(meeting, one, pace, options.engine, { share, end }),
       );
     }
   } finally {
@@ -89,7 +116,7 @@ const inTurns: Measure = async (suite, participants, wanted, options, pace) => {
     await meeting.close();
   }
   return { attendance, cases: results };
-};
+}
 
 /** Each piece of work in a process of its own. */
 const inTrials: Measure = async (suite, participants, wanted, options, pace) => {

@@ -8,15 +8,20 @@ import { type Command, startChild } from '../peers/child.ts';
 import { jsonRequest, mark, wordRequest } from '../peers/protocol.ts';
 import { formatNumber, formatTable } from '../reports/table.ts';
 import { createRunner } from '../runners/polygrad.ts';
+import { elementwise } from '../suites/elementwise.ts';
 import { gemmCases, roundedUp } from '../suites/gemm.ts';
 import { networks } from '../suites/networks.ts';
 import { drawn, sizes } from '../suites/sizes.ts';
+import type { BenchCase } from '../work/cases.ts';
+import type { Participant } from '../peers/participants.ts';
 import { difference, expectedProbe } from '../work/expected.ts';
 import { element, fill, probePositions } from '../work/inputs.ts';
 import { tools } from '../work/tools.ts';
 import { runTrial } from '../work/trial.ts';
 import { measureRound, warmUp } from './sampling.ts';
-import type { TrialCase } from './suite.ts';
+import { joined } from './measure.ts';
+import { summarize } from './stats.ts';
+import type { CaseResult, Entry, TrialCase } from './suite.ts';
 import { isOver, runTrials, trialPace } from './trials.ts';
 
 describe('inputs', () => {
@@ -181,6 +186,44 @@ describe('networks and sizes', () => {
     const [first, others] = [64 * 32 ** 2, 128 * 16 ** 2 + 256 * 8 ** 2 + 512 * 4 ** 2];
     const image = 3 * 32 ** 2 + 10 * first + 9 * others + 2 * 512 * 4 ** 2;
     expect(leastBytes(spec, 10_001) - leastBytes(spec, 10_000)).toBe(4 * image);
+  });
+});
+
+describe('a case that was measured twice', () => {
+  const [one] = elementwise.cases(true) as [BenchCase];
+  const polygrad = { name: 'polygrad', threads: 1 } as const;
+  const before = { name: 'before', threads: 1, folder: 'elsewhere' } as const;
+  const entry = (participant: Participant, rounds: number[][]): Entry => {
+    const ns = summarize(rounds.flat());
+    return { participant, rounds, count: 1, ns, value: { median: 1 / ns.median, best: 1 / ns.best } };
+  };
+
+  it('has the samples of both times, whoever came first', () => {
+    const unit = 'GB/s';
+    const first: CaseResult = {
+      case: one,
+      unit,
+      entries: [entry(polygrad, [[2, 3]]), entry(before, [[4]])],
+      absent: [],
+    };
+    const second: CaseResult = { case: one, unit, entries: [entry(before, [[6]]), entry(polygrad, [[1]])], absent: [] };
+    const found = joined(first, second).entries.map(({ participant, rounds, ns }) => [
+      participant.name,
+      rounds,
+      ns.median,
+    ]);
+    expect(found).toEqual([
+      ['polygrad', [[2, 3], [1]], 2],
+      ['before', [[4], [6]], 5],
+    ]);
+  });
+
+  it('tells once why somebody never came, and keeps figures of who came once', () => {
+    const absent = [{ participant: before, reason: 'no built checkout' }];
+    const [empty, full] = [[], [entry(polygrad, [[2]])]].map((entries) => ({ case: one, unit: 'ms', entries, absent }));
+    const found = joined(empty!, full!);
+    expect(found.absent).toEqual(absent);
+    expect(found.entries.map(({ rounds }) => rounds)).toEqual([[[2]]]);
   });
 });
 

@@ -193,6 +193,31 @@ export async function measureCase(
   return { case: one, unit: metric.unit, entries, absent };
 }
 
+/** Figures of a case that was measured twice, as those of one run. Who was there only once keeps those figures, and the reason of the other time. */
+export function joined(first: CaseResult, second: CaseResult): CaseResult {
+  const metric = metricOf(first.case.work);
+  const others = new Map(second.entries.map((entry) => [labelOf(entry.participant), entry]));
+  const entries = first.entries.map((entry): Entry => {
+    const other = others.get(labelOf(entry.participant));
+    if (other === undefined) return entry;
+    others.delete(labelOf(entry.participant));
+    const rounds = [...entry.rounds, ...other.rounds];
+    const ns = summarize(rounds.flat());
+    const wrong = entry.wrong ?? other.wrong;
+    return {
+      ...entry,
+      rounds,
+      ns,
+      value: { median: metric.value(ns.median), best: metric.value(ns.best) },
+      ...(wrong === undefined ? {} : { wrong }),
+    };
+  });
+  const missing = new Map(
+    [...first.absent, ...second.absent].map((one) => [`${labelOf(one.participant)} ${one.reason}`, one]),
+  );
+  return { ...first, entries: [...entries, ...others.values()], absent: [...missing.values()] };
+}
+
 function memoryFigures(peakBytes: number, leastBytes: number | undefined): Readonly<Record<string, number>> {
   return {
     'peak MB': peakBytes / 1e6,
