@@ -115,8 +115,16 @@ export interface SizedColumns {
   narrow(least: number, lanes: number, elementBytes: number, caps: CodegenCaps): number;
   /** Columns that tiles compute, as a part of `width`. */
   computed(shape: TileShape, width: number): number;
-  /** Covers rows x the columns; the last vectors have `narrow` lanes. */
-  cover(e: Exprs, rows: Segment, column: Range, narrow: number, shape: TileShape, facts: CoverFacts): Cover;
+  /** Covers rows x the columns; where these fill no vector, vectors have `narrow` lanes. `bytes`: of an element. */
+  cover(
+    e: Exprs,
+    rows: Segment,
+    column: Range,
+    narrow: number,
+    shape: TileShape,
+    bytes: number,
+    facts: CoverFacts,
+  ): Cover;
 }
 
 declare module '../codegen/lowering.ts' {

@@ -53,7 +53,7 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps, more?: M
   const facts = coverFacts(c, choice, more);
   const tall = rowSegment(height, shape.rows, end);
   const { whole, beside, last } =
-    sized?.cover(e, tall, column, sized.narrow(leastOf(column), lanes, bytes, caps), shape, facts) ??
+    sized?.cover(e, tall, column, sized.narrow(leastOf(column), lanes, bytes, caps), shape, bytes, facts) ??
     cover(height, column.arg.extent, shape, facts, end);
   const edges = [...beside, ...last];
   const blocks = [...whole, ...edges];

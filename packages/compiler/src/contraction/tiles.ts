@@ -9,7 +9,7 @@ import type { Ends, ProductCosts } from '../codegen/costs/cpu.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { divisorOf, type Range, stretchesOf } from '../ir/free-ranges.ts';
 import type { KNode } from '../ir/ir.ts';
-import { assumeBounds } from '../ir/node.ts';
+import { lowOf } from '../ir/node.ts';
 
 /**
  * `count` tiles of `width` elements from `start` on, `width` apart, but none beyond `last`. Each keeps its elements `from` to
@@ -24,8 +24,10 @@ export interface Segment {
   readonly to: number;
   /** Where the segment ends, if known only at dispatch: `count` is then the most tiles, and the last one in use ends here. */
   readonly end?: KNode | undefined;
-  /** Where it starts, if known only at dispatch: a multiple of the width. */
+  /** Where it starts, if known only at dispatch. */
   readonly begin?: KNode | undefined;
+  /** How many tiles are in use, if that is not what fills it: none where what is left is less than one. */
+  readonly tiles?: KNode | undefined;
 }
 
 /** Shape of a register tile: rows, vectors per row, elements per vector. */
@@ -140,11 +142,8 @@ export function rowSegment(extent: number, rows: number, end?: KNode): Segment {
 }
 
 /** Number of tiles of a segment, if known only at dispatch. */
-export function tilesUntil(e: Exprs, { start, begin, end, width, count }: Segment): KNode | undefined {
-  if (end === undefined) return undefined;
-  const tiles = stretchesOf(e, e.sub(end, begin ?? start), width);
-  if (begin !== undefined) assumeBounds(tiles, 0, count);
-  return tiles;
+export function tilesUntil(e: Exprs, { end, width, tiles }: Segment): KNode | undefined {
+  return tiles ?? (end && stretchesOf(e, end, width));
 }
 
 /**
@@ -197,7 +196,10 @@ export function tileStart(e: Exprs, s: Segment, tile: KNode): KNode {
 }
 
 function lastStart(e: Exprs, { end, last, width }: Segment): KNode {
-  return end === undefined ? e.i32(last) : e.sub(end, width);
+  if (end === undefined) return e.i32(last);
+  const start = e.sub(end, width);
+  // Where no tile is in use it may be less than zero.
+  return lowOf(start) < 0 ? e.max(start, 0) : start;
 }
 
 /** The number of elements that a tile shares with the one before it. Elements at smaller positions in the tile are not stored again. */

@@ -74,6 +74,13 @@ function linesOf({ apart }: DotStreams['row'], count: number): number {
   return Math.max(1, count * Math.min(1, apart));
 }
 
+/** Sizes for which tiles are weighed where columns end at one: rows, and vectors of them. Each is as far above the one before. */
+function sizesBetween(rows: Ends, vectors: Ends): Ends[] {
+  const at = ([least, most]: Ends, i: number): number => least * (most / least) ** (i / (weighedSizes - 1));
+  return Array.from({ length: weighedSizes }, (_, i): Ends => [at(rows, i), at(vectors, i)]);
+}
+const weighedSizes = 9;
+
 /** Tiles that fill the registers: results, the vectors of a row of columns, a broadcast element, and one spare. */
 export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers' | 'sums'>): TileFormula {
   const steps = (rows: number, vectors: number, dots?: DotStreams): number => {
@@ -98,6 +105,17 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
     dots?: DotStreams,
     singly = false,
   ): number => Math.ceil(rows / height) * row(vectors, height, width, dots, singly);
+  /**
+   * Time at some size where columns end at one: what whole tiles leave takes vectors half as wide by themselves, which take half as long, or wait. The last tile of
+   * rows is half full on average: one that fits this very size is no better for others.
+   */
+  const ofSize = ([rows, vectors]: Ends, height: number, width: number, dots?: DotStreams): number => {
+    const whole = Math.floor(vectors / width);
+    const halves = Math.ceil(2 * (vectors - whole * width));
+    const half = Math.max((load * (height + 1)) / 2, sums / 3) + (feeding.row * height) / 2;
+    const time = whole * steps(height, width, dots) + halves * half;
+    return ((rows + (height - 1) / 2) / height) * time;
+  };
   /** The best tile whose results take `parts` registers each. */
   const best = (
     rows: number,
@@ -110,15 +128,14 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
   ): readonly [rows: number, vectors: number] => {
     const tallest = dots?.row.crowded ? Math.min(rows, mostCrowded) : rows;
     const limit = dots?.column.crowded ? Math.min(widest, mostCrowded) : widest;
+    const between = ends === undefined ? [] : sizesBetween([rows, most], ends);
     let found: readonly [number, number] = [1, 1];
     let least = Number.POSITIVE_INFINITY;
     for (let height = 1; height <= tallest && height * parts + 3 <= registers; height++) {
       for (let width = 1; width <= limit && height * width * parts + width + 2 <= registers; width++) {
-        const singly = ends !== undefined;
-        const first = row(singly ? ends[0] : vectors, height, width, dots, singly);
-        let cost = Math.ceil(rows / height) * first;
-        if (singly) cost *= Math.ceil(most / height) * row(ends[1], height, width, dots, singly);
-        else if (most !== rows) cost *= Math.ceil(most / height) * first;
+        let cost = ends === undefined ? Math.ceil(rows / height) * row(vectors, height, width, dots) : 1;
+        if (ends !== undefined) for (const size of between) cost *= ofSize(size, height, width, dots);
+        else if (most !== rows) cost *= Math.ceil(most / height) * row(vectors, height, width, dots);
         if (cost < least) [found, least] = [[height, width], cost];
       }
     }
@@ -128,9 +145,8 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
     tile: (rows, vectors, widest = vectors, most = rows, ends = undefined) =>
       best(rows, vectors, widest, most, 1, undefined, ends),
     ofColumns(rows, columns, lanes, widest, most, ends) {
-      const vectorsOf = (columns: number): number => Math.max(1, Math.ceil(columns / lanes));
-      const between: Ends | undefined = ends && [vectorsOf(ends[0]), vectorsOf(ends[1])];
-      return best(rows, vectorsOf(columns), widest, most, 1, undefined, between);
+      const vectors = Math.max(1, Math.ceil(columns / lanes));
+      return best(rows, vectors, widest, most, 1, undefined, ends && [ends[0] / lanes, ends[1] / lanes]);
     },
     slower: (rows, vectors, tile, dots, singly) =>
       time(rows, vectors, tile[0], tile[1], dots, singly) / (rows * vectors),
