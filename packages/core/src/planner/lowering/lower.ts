@@ -13,7 +13,7 @@ import { flattened, Rewriter, step } from '@polygrad/compiler/ir/rewrite';
 import { linearOf } from '@polygrad/compiler/ir/simplify/integers';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { rowMajorStrides, type Shape } from '@polygrad/compiler/shape/view';
-import type { PlanNode, PlanSize } from '../capture/plan-graph.ts';
+import { isPlanOp, type PlanNode, type PlanSize } from '../capture/plan-graph.ts';
 import type { Demand, DraftContext, KernelDraft } from '../fusion/draft.ts';
 import type { Unit } from '../fusion/order.ts';
 import type { Partition } from '../fusion/partition.ts';
@@ -226,7 +226,8 @@ export function lowerKernels(
         if (!p.mustStore(node)) arranged.set(node, stridesFor(node.shape, home.index, home.value, p.context));
       }
       size?.noteTemporary(node, p.readersOf(node), arranged.get(node));
-    }
+      // Parts that are stored by themselves, or together nowhere.
+    } else if (isPlanOp(node, 'concat')) size?.noteTemporary(node, p.readersOf(node));
     for (const demand of p.demandsOf(node)) {
       if (demand.kernel.handwritten || demand.staged !== null || demand === home) continue;
       if (demand.inline || (node.role === 'leaf' && node.leaf === null)) demand.value = makeValue(context, demand);
