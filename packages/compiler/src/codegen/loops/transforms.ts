@@ -8,6 +8,7 @@ import type { Exprs } from '../../ir/expr.ts';
 import {
   divisorOf,
   endsAlone,
+  lengthOf,
   limitOf,
   type Range,
   sizeLimit,
@@ -260,6 +261,18 @@ export function cutRest(nest: LoopNest, r: Range, by: number, separate = false):
     { start: whole, extent: Math.min(by - 1, extent), limit: e.irem(end, by) },
   ];
   return inStretches(nest, r, parts, [by], separate);
+}
+
+/** The nest for rows of `least` iterations of a loop and more, and separately for shorter ones: one of the two has nothing to do. */
+export function cutShorter(nest: LoopNest, r: Range, least: number): LoopNest {
+  const { e } = nest;
+  const end = lengthOf(e, r);
+  const isShort = e.lt(end, least);
+  const parts: readonly Stretch[] = [
+    { start: 0, extent: r.arg.extent, limit: e.where(isShort, 0, end) },
+    { start: 0, extent: least - 1, limit: e.where(isShort, end, 0) },
+  ];
+  return inStretches(nest, r, parts, [least], true);
 }
 
 interface Stretch {

@@ -5,19 +5,19 @@
  * the rows that are read: these are streams then, and lines written whole may lie anywhere. No lines need be copied first, whatever sets they share.
  *
  * The last tile begins inside of the one before if a loop is no multiple: a loop of nine is three squares of four, where a ninth column by itself would read
- * all lines a second time. Loops are cut where conditions change, for rows with conditions are no squares. Weights of 512 channels took 2.0 ms, and take 1.2; images with
+ * all lines a second time. Where rows are a size that may be less than a square they have a nest for that. Loops are cut where conditions change, for rows with conditions are no squares. Weights of 512 channels took 2.0 ms, and take 1.2; images with
  * padding, four at a time, 0.9 and 0.5.
  */
 import { leastSegment, mostSegments, side } from '../costs/cpu.ts';
 import { lineBytes } from '../costs/caches.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { assumeBounds, nodesOf } from '../../ir/node.ts';
-import { countOf, isMultiple, lengthOf, type Range, sizeLimit, stretchesOf } from '../../ir/free-ranges.ts';
+import { countOf, isMultiple, isSized, lengthOf, type Range, sizeLimit, stretchesOf } from '../../ir/free-ranges.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { findCuts } from './cuts.ts';
 import { bytesOf, tiledTransposes, transposedRanges } from './tile.ts';
-import { cut, type LoopNest } from './transforms.ts';
+import { cut, cutShorter, type LoopNest } from './transforms.ts';
 import { workOf } from './work.ts';
 
 /** Elements of a line. */
@@ -32,7 +32,7 @@ const mostStep = 2;
 export function wideTransposes(nest: LoopNest, caps: CodegenCaps): readonly LoopNest[] | null {
   const found = caps.vectorBytes === lineBytes ? transposedRanges(nest, side, mostStep) : null;
   if (found === null) return null;
-  const { e, stores } = nest;
+  const { stores } = nest;
   const { along, across } = found;
   const work = workOf(nest);
   const loads = [...nodesOf(stores.map(({ store }) => store))].filter((n) => n.op === 'LOAD');
@@ -48,7 +48,13 @@ export function wideTransposes(nest: LoopNest, caps: CodegenCaps): readonly Loop
   let lanes = line;
   while (lanes > Math.max(side, countOf(along).least)) lanes /= 2;
   const fits = (r: Range, by: number): boolean => isMultiple(r, by) || (twice && countOf(r).least >= by);
-  if (!fits(along, lanes) || !fits(across, side)) return null;
+  if (!fits(along, lanes)) return null;
+  if (!fits(across, side)) {
+    if (!twice || !isSized(across)) return null;
+    const [long, ...short] = cutShorter(nest, across, side).parts();
+    const { along: columns, across: rows } = transposedRanges(long!, side, mostStep)!;
+    return [inSquares(long!, columns, rows, lanes), ...short];
+  }
   for (const r of twice ? (work.common() ?? []) : []) {
     const at = segmentsOf(nest, r);
     if (at.length > 0)
@@ -56,6 +62,12 @@ export function wideTransposes(nest: LoopNest, caps: CodegenCaps): readonly Loop
         .parts()
         .flatMap((part) => tiledTransposes(part, caps));
   }
+  return [inSquares(nest, along, across, lanes)];
+}
+
+/** The nest in tiles, of a square in height and a vector in width. */
+function inSquares(nest: LoopNest, along: Range, across: Range, lanes: number): LoopNest {
+  const { e, stores } = nest;
   const [columns, rows] = [inTiles(e, along, lanes, 'loop'), inTiles(e, across, side, 'unroll')];
   const rewriter = new Rewriter(e, new Map([columns.change, rows.change]));
   const outer = (stores[0]?.ranges ?? []).filter((r) => r !== along && r !== across);
@@ -63,7 +75,7 @@ export function wideTransposes(nest: LoopNest, caps: CodegenCaps): readonly Loop
   const tiles = along.arg.extent < fewestLines * line ? [rows.tile, columns.tile] : [columns.tile, rows.tile];
   const ranges = [...outer, ...tiles, rows.inside, columns.inside];
   const tiled = stores.map(({ store }) => ({ store: rewriter.store({ store, ranges: [] }).store, ranges }));
-  return [nest.wrote(tiled, 'tile', [across, along], [side, lanes])];
+  return nest.wrote(tiled, 'tile', [across, along], [side, lanes]);
 }
 
 /** Where a loop is cut, if it pays: iterations at which a condition changes. */
