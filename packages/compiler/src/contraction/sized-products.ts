@@ -47,14 +47,18 @@ function isSumOfStrides(index: KNode, free: FreeRanges): boolean {
   });
 }
 
-// Columns: whole tiles, then vectors by themselves, or narrower ones where a size fills none. The last of each is moved back to end at the end.
+// Columns: whole tiles, then vectors by themselves, or narrower ones where a size fills none. The last of each is moved back to end
+// at the end.
 
-/** Bytes of a vector by itself, at most: each of its products needs an element of its own in all lanes. In 64 bytes that took 0.36 ns, more than twice as long as in 32. */
+/**
+ * Bytes of a vector by itself, at most: each of its products needs an element of its own in all lanes. In 64 bytes that took 0.36 ns, more
+ * than twice as long as in 32.
+ */
 const mostBySelf = 32;
 
 /**
- * Columns up to `end`, `narrow` of them at least. What whole tiles leave takes another of them where it is more than all of a tile but `single` columns,
- * else vectors of that many. A size that fills no tile or no vector takes none of these. What no size needs is left out.
+ * Columns up to `end`, `narrow` of them at least. What whole tiles leave takes another of them where it is more than all of a tile but
+ * `single` columns, else vectors of that many. A size that fills no tile or no vector takes none of these. What no size needs is left out.
  */
 function segmentsOf(e: Exprs, extent: number, end: KNode, width: number, single: number, narrow: number): Segment[] {
   const step = divisorOf(end);

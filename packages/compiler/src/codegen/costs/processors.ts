@@ -81,8 +81,8 @@ function sizesBetween(rows: Ends, vectors: Ends): Ends[] {
   return Array.from({ length: weighedSizes }, (_, i): Ends => [at(rows, i), at(vectors, i)]);
 }
 /**
- * Classes whose least size has fewer rows are weighed so where columns are fixed, with no tile lower than four rows, which would read columns more often; others at
- * both ends. Of products of 784 by 128, 128 rows in tiles of 2 by 8 vectors took 234 us in place of 219.
+ * Classes whose least size has fewer rows are weighed so where columns are fixed, with no tile lower than four rows, which would read columns
+ * more often; others at both ends. Of products of 784 by 128, 128 rows in tiles of 2 by 8 vectors took 234 us in place of 219.
  */
 const fewRows = 32;
 const leastHeight = 4;
@@ -114,7 +114,10 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
     dots?: DotStreams,
     singly = false,
   ): number => Math.ceil(rows / height) * row(vectors, height, width, dots, singly);
-  /** Time of a row of tiles where columns end at a size: what whole tiles leave takes vectors half as wide by themselves, which take half as long, or wait. */
+  /**
+   * Time of a row of tiles where columns end at a size: what whole tiles leave takes vectors half as wide by themselves, which take half as
+   * long, or wait.
+   */
   const upTo = (vectors: number, height: number, width: number, dots?: DotStreams): number => {
     const whole = Math.floor(vectors / width);
     const halves = Math.ceil(2 * (vectors - whole * width));
