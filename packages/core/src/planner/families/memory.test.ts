@@ -2,6 +2,7 @@
 import { createNullEngine } from '@polygrad/testing';
 import { afterEach, expect, it } from 'vitest';
 import {
+  concat,
   matmul,
   memory,
   relu,
@@ -39,6 +40,16 @@ const scores = (n: number): number[] => {
   return [n];
 };
 
+/** Products of two kinds of scores at once, which are stored side by side in memory. */
+const joined = (n: number): number[] => {
+  scope(() => {
+    const x = tensor(new Float32Array(4 * n * 16), { shape: [4, n, 16] });
+    const s = matmul(x, x.transpose(-1, -2));
+    return sum(matmul(concat([softmax(s, -1), relu(s)], 0), concat([x, x], 0)));
+  }).dispose();
+  return [n];
+};
+
 /** Groups of threads, whose plans serve sizes between two powers of two. */
 const threads = { simt: true, maxGroup: 256, sharedBytes: 16384 };
 
@@ -57,6 +68,9 @@ async function peakAt(
   return memory().peakBytes;
 }
 
+/** Copies that products make of factors have room for the greatest size. */
+const copies = 2 * 4 * 16 * 511 * 4;
+
 it('rows take as much as in a plan of their own', async () => {
   const own = await peakAt(layers, 40, 'never');
   expect(await peakAt(layers, 40, 'automatic')).toBeLessThan(1.1 * own);
@@ -68,10 +82,13 @@ it('rows take as much as in a plan of their own where groups have several thread
 });
 
 it('square matrices take as much as in a plan of their own', async () => {
-  const copies = 2 * 4 * 16 * 511 * 4;
   for (const n of [16, 64, 200, 511]) {
     const own = await peakAt(scores, n, 'never');
-    // Copies that products make of factors have room for the greatest size.
     expect(await peakAt(scores, n, 'automatic')).toBeLessThan(Math.max(1.1 * own, own + copies));
   }
+});
+
+it('so do matrices that are joined', async () => {
+  const own = await peakAt(joined, 40, 'never');
+  expect(await peakAt(joined, 40, 'automatic')).toBeLessThan(own + 2 * copies);
 });
