@@ -54,6 +54,20 @@ const other = await programsOf(resolve(values.other));
 const here = await programsOf(root);
 const only = (a, b) => [...a.first].filter(([hash]) => !b.first.has(hash)).map(([, name]) => name);
 const most = Number(values.show);
+
+/** How many programs there are of each operation, the first word of a case's name, most first. */
+function byOperation(names) {
+  const counts = new Map();
+  for (const name of names) {
+    const [operation] = name.split(' / ');
+    counts.set(operation, (counts.get(operation) ?? 0) + 1);
+  }
+  return [...counts]
+    .sort(([, a], [, b]) => b - a)
+    .map(([operation, count]) => `${operation}: ${count}`)
+    .join(', ');
+}
+
 let differs = false;
 for (const [where, names] of [
   ['there', only(other, here)],
@@ -64,6 +78,7 @@ for (const [where, names] of [
   console.log(`${names.length} programs are only ${where}, first needed by`);
   for (const name of names.slice(0, most)) console.log(`  ${name}`);
   if (names.length > most) console.log(`  and ${names.length - most} more`);
+  if (names.length > 1) console.log(`  of ${byOperation(names)}`);
 }
 console.log(`there: ${other.first.size} programs; ${other.totals}`);
 console.log(`here:  ${here.first.size} programs; ${here.totals}`);

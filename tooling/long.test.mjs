@@ -1,11 +1,21 @@
 /** The long tests' table is complete, takes turns, keeps within its time; and what CI sums up is the sum. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { poclLockFolder } from '../packages/backend-opencl/src/build-locks.ts';
 import { cacheFolder } from '../packages/core/src/engine/folders.ts';
+import { poclCache, trimPoclCache } from './devices/pocl-cache.mjs';
 import { conformanceName, engines, isThere } from './engines.mjs';
 import { parts } from './long/parts.mjs';
 import { dayLines, resultLines, totalLine } from './long/report.mjs';
@@ -308,6 +318,37 @@ describe('a part', () => {
     expect(cut).toBe('the time was over before its end');
     // What it had said by then counts, if a busy machine let it come that far.
     expect(failures.length).toBe(failed);
+  });
+});
+
+describe("PoCL's cache of kernels", () => {
+  it('lies where PoCL has it', () => {
+    expect(poclCache({ POCL_CACHE_DIR: '/a' })).toBe('/a');
+    expect(poclCache({ XDG_CACHE_HOME: '/caches' })).toBe(join('/caches/pocl/kcache'));
+  });
+
+  it('loses programs that were unused for hours, the oldest first, and nothing else', () => {
+    const cache = join(folder, 'kcache');
+    const now = Date.UTC(2026, 0, 2);
+    const put = (name, hoursAgo) => {
+      const path = join(cache, name);
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, '');
+      utimesSync(path, now / 1000, now / 1000 - 3600 * hoursAgo);
+      return name;
+    };
+    const program = (letter, hoursAgo) => put(`AB/${letter.repeat(37)}/last_accessed`, hoursAgo);
+    const all = [program('C', 9), program('D', 0), program('E', 5), program('F', 7), program('G', 3)];
+    const others = [put('tempfile_aBc123', 0), put('AB/other/last_accessed', 99), put('polygrad-locks/1', 99)];
+    const left = put('tempfile_IT4CuS.so', 9);
+    expect(trimPoclCache(cache, { most: 3, now })).toBe(2);
+    const there = (name) => existsSync(join(cache, name));
+    expect(all.map(there)).toEqual([false, true, true, false, true]);
+    expect([...others.map(there), there(left)]).toEqual([true, true, true, false]);
+    // Those in use stay, however many there are.
+    expect(trimPoclCache(cache, { most: 0, now })).toBe(2);
+    expect(all.map(there)).toEqual([false, true, false, false, false]);
+    expect(trimPoclCache(join(folder, 'nowhere'))).toBe(0);
   });
 });
 

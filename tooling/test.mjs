@@ -12,6 +12,7 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { checkImports } from './check-imports.mjs';
 import { deviceEnvironment } from './devices/environment.mjs';
+import { poclCache, trimPoclCache } from './devices/pocl-cache.mjs';
 import { checkExamples } from './doc-examples.mjs';
 import { conformanceRuns, resultOfSuite } from './conformance-runs.mjs';
 import { conformanceCommand, conformanceName, engines, isThere, processOf, required } from './engines.mjs';
@@ -136,6 +137,7 @@ async function main(args) {
     process.stderr.write(`${chosen}; the option is --only with steps of: ${names.join(', ')}\n`);
     return 2;
   }
+  trimPoclCache(poclCache());
   const rows = [];
   const note = (name, { failures: found = [], ...row }) => {
     rows.push({ name, ...row });

@@ -72,8 +72,10 @@ function build(name, { force = false, sanitize = false, platform = own }) {
   // Without it every fma of every lane is a call of the C library.
   if (platform === own) flags.push('-march=native');
   if (sanitize) flags.push('-fsanitize=address', '-fno-omit-frame-pointer');
-  const hash = createHash('sha256').update(`${flags.join(' ')} ${platform === own ? cpus()[0]?.model : ''}`);
-  for (const file of files) hash.update(file).update(readFileSync(file));
+  // Without the place of the checkout, so that a copy of it has what was compiled.
+  const placed = (text) => text.replaceAll(join(here, '../..'), '');
+  const hash = createHash('sha256').update(`${placed(flags.join(' '))} ${platform === own ? cpus()[0]?.model : ''}`);
+  for (const file of files) hash.update(placed(file)).update(readFileSync(file));
   const key = hash.digest('hex');
   const folder = platform === own ? join(here, 'build') : join(here, 'build', platform);
   const target = join(folder, `${name}${sanitize ? '-asan' : ''}.${isWindows ? 'dll' : 'so'}`);
@@ -92,7 +94,9 @@ function build(name, { force = false, sanitize = false, platform = own }) {
   if (!isWindows) command.push('-ldl');
   if (spawnSync(compiler, command, { stdio: ['ignore', 'inherit', 'inherit'] }).status !== 0) return null;
   renameSync(part, target);
-  writeFileSync(stamp, key);
+  // A new file: a copy of the checkout may have links to this one, and its own key.
+  writeFileSync(`${part}.key`, key);
+  renameSync(`${part}.key`, stamp);
   return target;
 }
 

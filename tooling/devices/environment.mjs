@@ -19,7 +19,7 @@ export function deviceEnvironment() {
 
 /**
  * Variables with which PoCL compiles in less than half the time. A kernel is compiled once, for groups of any size, in place of once more for the
- * size it is run with; and without Clang's optimisations. Caches know nothing of these, so they are of their own.
+ * size it is run with; and without Clang's optimisations. Caches of their own, as nothing else needs these programs.
  */
 export function quickPocl() {
   const caches = join(root, '.cache/quick-pocl');

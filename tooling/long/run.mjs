@@ -1,6 +1,7 @@
 /** Runs parts of the long tests, one or several at a time, within the time there is, and says what became of each. */
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { poclCache, trimPoclCache } from '../devices/pocl-cache.mjs';
 import { counts, one, runShown, sideBySide, totalsOf, vitestTotals } from '../running.mjs';
 import { root } from '../workspace.mjs';
 
@@ -51,6 +52,7 @@ function ofOutput({ code, signal, output }) {
  */
 export async function runPart(part, seconds, show) {
   const { script, args, env, result } = commandOf(part);
+  trimPoclCache(poclCache({ ...process.env, ...env }));
   const limit = Math.min(seconds, hangs(part));
   const ended = await runShown(script, args, show, { env, seconds: Number.isFinite(limit) ? limit : hangs(part) });
   if (!ended.cut) return result(ended);

@@ -37,8 +37,10 @@ export function compile(compiler, args, target, key, say) {
     say(`${compiler} failed${error ? `: ${error.message}` : ''}`);
     return false;
   }
+  // Nor is the key written over: a copy of the checkout by links would take its old binary for this one.
+  writeFileSync(stampOf(part), key);
   renameSync(part, target);
-  writeFileSync(stampOf(target), key);
+  renameSync(stampOf(part), stampOf(target));
   return true;
 }
 

@@ -5,11 +5,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type Driver, openLibrary } from './addon.ts';
-import { lockFileOf, poclLockFolder } from './build-locks.ts';
+import { lockFileOf, poclLockFolder, poclVariables } from './build-locks.ts';
 import { hasDevice } from './fixtures/device.ts';
 
 const parent = mkdtempSync(join(tmpdir(), 'polygrad-locks-'));
 afterAll(() => rmSync(parent, { recursive: true }));
+
+it('variables that PoCL compiles by are told apart from those of places and messages', () => {
+  const env = {
+    HOME: '/',
+    POCL_WORK_GROUP_METHOD: 'cbs',
+    POCL_CACHE_DIR: '/a',
+    POCL_DEBUG: '1',
+    POCL_MAX_WORK_GROUP_SIZE: '',
+  };
+  expect(poclVariables(env)).toEqual(['POCL_WORK_GROUP_METHOD=cbs']);
+  expect(poclVariables({ ...env, POCL_EXTRA_BUILD_FLAGS: '-O0' })).toEqual([
+    'POCL_EXTRA_BUILD_FLAGS=-O0',
+    'POCL_WORK_GROUP_METHOD=cbs',
+  ]);
+});
 
 describe.skipIf(process.platform === 'win32')('files of locks', () => {
   it('lie in the folder of PoCL, wherever that is', () => {

@@ -1,5 +1,7 @@
 /**
- * Files that processes lock while they build a program, for PoCL: its kernel cache is a folder that all of them share, without locks.
+ * What programs under PoCL depend on outside of them: variables it compiles by, and files that processes lock while they build a program.
+ *
+ * Its kernel cache is a folder that all processes share, without locks.
  *
  * PoCL 3.1 deletes `program.bc` of a program before it writes it anew, when another process has written it meanwhile. Who serialises the
  * program at that moment gets a binary without it, and ends by an assertion when it loads that. So a program is built from source,
@@ -23,6 +25,17 @@ export function poclLockFolder(
   const ofWindows = platform === 'win32' ? env.LOCALAPPDATA : undefined;
   const cache = env.POCL_CACHE_DIR || join(ofWindows || env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'pocl');
   return resolve(cache, 'polygrad-locks');
+}
+
+/**
+ * PoCL's environment variables that are set, such as POCL_EXTRA_BUILD_FLAGS, but for those that only name places or ask for messages: with others
+ * the same source becomes another binary.
+ */
+export function poclVariables(env: Readonly<Record<string, string | undefined>> = process.env): string[] {
+  return Object.entries(env)
+    .filter(([name, value]) => /^POCL_(?!CACHE_DIR|KERNEL_CACHE|DEBUG|TRACING|LEAVE_)/.test(name) && value)
+    .map(([name, value]) => `${name}=${value}`)
+    .sort();
 }
 
 /** The file to lock for a program, known by what it consists of; '' where the folder cannot be used. */

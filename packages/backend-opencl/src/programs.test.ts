@@ -17,14 +17,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CompileError } from '@polygrad/core/engine';
 import { type Program, ProgramBuilder } from '@polygrad/core/kernel';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Driver } from './addon.ts';
 import { explainBuild } from './build-log.ts';
+import { chooseDevice } from './devices.ts';
 import { createOpenClEngine, type OpenClEngine } from './engine.ts';
 import { printKernel } from './kernel.ts';
 import { cacheKey, ProgramCache } from './program-cache.ts';
 import { BuildError, ProgramStore } from './programs.ts';
-import { setUp } from './setup.ts';
+import { setUp, wishedDevice } from './setup.ts';
 import { combineSources } from './source.ts';
 import { hasDevice } from './fixtures/device.ts';
 
@@ -185,6 +186,8 @@ describe.skipIf(process.getuid?.() !== 0)('ProgramCache, for root', () => {
   });
 });
 
+const isPocl = hasDevice() && chooseDevice(wishedDevice({})).record.platform === 'Portable Computing Language';
+
 describe.skipIf(!hasDevice())('programs on disk', () => {
   it('are compiled once, whichever kernels they were compiled with', async () => {
     const cache = folder();
@@ -196,6 +199,25 @@ describe.skipIf(!hasDevice())('programs on disk', () => {
     expect(run(second, 2)).toEqual([2, 2, 2, 2]);
     expect(run(second, 3)).toEqual([3, 3, 3, 3]);
     expect(second.builds).toEqual({ compiled: 1, fromDisk: 1 });
+  });
+
+  it.runIf(isPocl)('are compiled again where variables tell PoCL to compile otherwise', () => {
+    const cache = folder();
+    const builds = (): unknown => {
+      const engine = make(cache);
+      expect(run(engine, 1)).toEqual([1, 1, 1, 1]);
+      return engine.builds;
+    };
+    const compiled = { compiled: 1, fromDisk: 0 };
+    const fromDisk = { compiled: 0, fromDisk: 1 };
+    expect(builds()).toEqual(compiled);
+    vi.stubEnv('POCL_EXTRA_BUILD_FLAGS', '-cl-opt-disable');
+    cleanups.push(() => vi.unstubAllEnvs());
+    expect(builds()).toEqual(compiled);
+    expect(builds()).toEqual(fromDisk);
+    vi.unstubAllEnvs();
+    expect(builds()).toEqual(fromDisk);
+    expect(readdirSync(cache).length).toBe(2);
   });
 
   it('are compiled again where the file is damaged or refused by the driver', () => {

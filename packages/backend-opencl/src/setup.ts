@@ -16,7 +16,7 @@ import type { KOp } from '@polygrad/core/kernel';
 import { type DType, type OpenClOptions, openClNativeOps } from '@polygrad/emit-c';
 import { type DeviceRecord, type Driver, libraryPath } from './addon.ts';
 import { clblast, clblastOf } from './clblast.ts';
-import { lockFileOf, poclLockFolder } from './build-locks.ts';
+import { lockFileOf, poclLockFolder, poclVariables } from './build-locks.ts';
 import { chooseDevice } from './devices.ts';
 import { codeName } from './errors.ts';
 import { ProgramCache } from './program-cache.ts';
@@ -128,7 +128,10 @@ export function setUp(options: OpenClEngineOptions): Setup {
       fenceBranches: isPocl,
       wholeBytes: isPocl,
     },
-    identity: [record.platform, record.platformVersion, record.name, record.vendor, record.version, record.driver],
+    identity: [
+      ...[record.platform, record.platformVersion, record.name, record.vendor, record.version, record.driver],
+      ...(isPocl ? poclVariables() : []),
+    ],
     reload: isPocl,
     lockFolder,
     tuning: isSimulator ? null : tuningOf(options, device.type === 'cpu' ? 'load' : 'automatic'),
