@@ -45,7 +45,7 @@ function rowByNorm(name: string, run: (x: Tensor) => Tensor, fold: (v: readonly 
 function byNorm(row: NDArray): NDArray {
   const last = row.shape.length - 1;
   return zip(
-    (x, n) => (x as number) / (n as number),
+    (x, n) => x / n,
     row,
     reduce(row, [last], (v) => Math.hypot(...v), true),
   );
@@ -67,8 +67,7 @@ const layer: OpSpec = {
     ],
   })),
   run: ([x, w, b]) => pg.relu(pg.add(pg.matmul(x as Tensor, w as Tensor), b as Tensor)),
-  oracle: ([x, w, b]) =>
-    zip((p, q) => Math.max((p as number) + (q as number), 0), matmul(x as NDArray, w as NDArray), b as NDArray),
+  oracle: ([x, w, b]) => zip((p, q) => Math.max(p + q, 0), matmul(x as NDArray, w as NDArray), b as NDArray),
   terms: ([x]) => (x as NDArray).shape[1]! + 1,
   gradient: { of: [0, 1, 2], order: 2 },
 };

@@ -20,7 +20,7 @@ function allOf(...parts: readonly NDArray[]): NDArray {
   return nd([data.length], data);
 }
 
-const times = (a: NDArray, b: NDArray): NDArray => zip((x, y) => (x as number) * (y as number), a, b);
+const times = (a: NDArray, b: NDArray): NDArray => zip((x, y) => x * y, a, b);
 
 type Steps = (inputs: readonly Tensor[], options: pg.ScanOptions) => Tensor;
 type Loop = (inputs: readonly NDArray[], reverse: boolean) => NDArray;

@@ -142,7 +142,7 @@ function attention(pool: Pool): Made | null {
   return {
     args: [ref(q), ref(k), ref(v), ...(causal ? [{ causal }] : [])],
     dtype: q.dtype,
-    formula: (a, b, c) => attend(a as NDArray, b as NDArray, c as NDArray, null, { causal }, false),
+    formula: (a, b, c) => attend(a, b, c, null, { causal }, false),
     ...sums(q.dtype),
   };
 }
@@ -170,7 +170,7 @@ function maskedCall(pool: Pool): Made | null {
   return {
     args: [ref(q), ref(k), ref(v), { mask: ref(mask), ...options, ...(form === 'auto' ? {} : { form }) }],
     dtype: q.dtype,
-    formula: (a, b, c, m) => attend(a as NDArray, b as NDArray, c as NDArray, m as NDArray, options, bool),
+    formula: (a, b, c, m) => attend(a, b, c, m, options, bool),
     ...sums(q.dtype),
   };
 }

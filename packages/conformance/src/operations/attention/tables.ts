@@ -196,7 +196,7 @@ function embedding(pool: Pool): Made | null {
   return {
     args: [ref(index), ref(table)],
     dtype: table.dtype,
-    formula: (i, t) => rowsOf(t as NDArray, i as NDArray),
+    formula: (i, t) => rowsOf(t, i),
   };
 }
 
@@ -211,12 +211,12 @@ function embeddingBag(pool: Pool): Made | null {
     args: [ref(index), ref(table), { mode, ...(offsets ? { offsets } : {}) }],
     dtype: table.dtype,
     formula: (i, t) => {
-      const all = [...(i as NDArray).data];
+      const all = [...i.data];
       const starts = offsets ?? Array.from({ length: shape[0]! }, (_, r) => r * shape[1]!);
       const bags = starts.map((from, b) =>
-        all.slice(from, starts[b + 1] ?? all.length).map((r) => [r, 1] as [number, number]),
+        all.slice(from, starts[b + 1] ?? all.length).map((r): [number, number] => [r, 1]),
       );
-      return bag(t as NDArray, bags, mode);
+      return bag(t, bags, mode);
     },
     ...(mode === 'max' ? {} : sums(table.dtype)),
   };
@@ -240,7 +240,7 @@ function rotaryEmbedding(pool: Pool): Made | null {
   return {
     args: [ref(x), options],
     dtype: x.dtype,
-    formula: (a) => rotate(a as NDArray, (index) => (index.at(-1) as number) + options.offset, options),
+    formula: (a) => rotate(a, (index) => (index.at(-1) as number) + options.offset, options),
     ...sums(x.dtype),
   };
 }

@@ -239,7 +239,7 @@ export const creationRows: readonly OperationRow[] = [
       {
         make: (pool) => {
           const x = pool.pick();
-          return x === null ? null : { args: [ref(x)], dtype: x.dtype, formula: (a) => a as NDArray };
+          return x === null ? null : { args: [ref(x)], dtype: x.dtype, formula: (a) => a };
         },
       },
     ],

@@ -65,7 +65,7 @@ function polygammaCall(pool: Pool): Made | null {
   const n = pool.c.pick([1, 0, 2, 3]);
   const x = pool.pick((v) => isFloat(v.dtype) && v.data.every((y) => y > 0.3 && y < 1e3));
   if (x === null) return null;
-  return { args: [n, ref(x)], dtype: x.dtype, formula: (a) => map(a as NDArray, (y) => polygamma(n, y)), noise: 'all' };
+  return { args: [n, ref(x)], dtype: x.dtype, formula: (a) => map(a, (y) => polygamma(n, y)), noise: 'all' };
 }
 
 export const gammaRows: readonly OperationRow[] = [

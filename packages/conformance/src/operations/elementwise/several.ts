@@ -32,7 +32,7 @@ function whereSpec(): OpSpec {
       draw: (r: Random) => [sample(r, c, integer(0, 1)), sample(r, a, whole), sample(r, b, whole)],
     })),
     run: ([c, a, b]) => pg.where(c as Tensor, a as Tensor, b as Tensor),
-    oracle: ([c, a, b]) => zip((p, x, y) => (p ? (x as number) : (y as number)), c as never, a as never, b as never),
+    oracle: ([c, a, b]) => zip((p, x, y) => (p ? x : y), c as never, a as never, b as never),
     gradient: { of: [1, 2], order: 2 },
   };
 }
@@ -47,7 +47,7 @@ function clipSpec(): OpSpec {
       draw: (r: Random) => [sample(r, shape, any)],
     })),
     run: ([x]) => pg.clip(x as Tensor, -1, 1.5),
-    oracle: ([x]) => zip((v) => clamp(v as number, -1, 1.5), x as never),
+    oracle: ([x]) => zip((v) => clamp(v, -1, 1.5), x as never),
     gradient: { of: [0], order: 2 },
   };
 }
@@ -67,8 +67,7 @@ function fmaSpec(): OpSpec {
       draw: (r: Random) => shapes.map((shape) => sample(r, shape, any)),
     })),
     run: ([a, b, c]) => pg.fma(a as Tensor, b as Tensor, c as Tensor),
-    oracle: ([a, b, c]) =>
-      zip((x, y, z) => (x as number) * (y as number) + (z as number), a as never, b as never, c as never),
+    oracle: ([a, b, c]) => zip((x, y, z) => x * y + z, a as never, b as never, c as never),
     gradient: { of: [0, 1, 2], order: 2 },
   };
 }
@@ -176,8 +175,7 @@ const added =
     return {
       args: [ref(a), ref(b), ref(c), ...(value === 1 ? [] : [{ value }])],
       dtype: a.dtype,
-      formula: (x, y, z) =>
-        zip((p, q, r) => p + value * (divided ? q / r : q * r), x as NDArray, y as NDArray, z as NDArray),
+      formula: (x, y, z) => zip((p, q, r) => p + value * (divided ? q / r : q * r), x, y, z),
       noise: 'all',
     };
   };
@@ -194,7 +192,7 @@ export const isCloseCall: RandomCall = {
     return {
       args: [ref(a), ref(b), { rtol: 0.1, atol: 0.1 }],
       dtype: 'bool',
-      formula: (x, y) => zip(close, x as NDArray, y as NDArray),
+      formula: (x, y) => zip(close, x, y),
     };
   },
 };
@@ -216,7 +214,7 @@ export const severalRows: readonly OperationRow[] = [
             ? {
                 args: [ref(m), ref(a), ref(b)],
                 dtype: a.dtype,
-                formula: (c, x, y) => zip((p, q, r) => (p !== 0 ? q : r), c as NDArray, x as NDArray, y as NDArray),
+                formula: (c, x, y) => zip((p, q, r) => (p !== 0 ? q : r), c, x, y),
               }
             : null;
         },
@@ -256,7 +254,7 @@ export const severalRows: readonly OperationRow[] = [
           return {
             args: [ref(a), ref(m), value],
             dtype: a.dtype,
-            formula: (x, c) => zip((q, p) => (p !== 0 ? value : q), x as NDArray, c as NDArray),
+            formula: (x, c) => zip((q, p) => (p !== 0 ? value : q), x, c),
           };
         },
       },
@@ -282,7 +280,7 @@ export const severalRows: readonly OperationRow[] = [
             args: [ref(a), below, above],
             dtype: a.dtype,
             formula: (x) =>
-              map(x as NDArray, (v) =>
+              map(x, (v) =>
                 Math.min(above ?? Number.POSITIVE_INFINITY, Math.max(below ?? Number.NEGATIVE_INFINITY, v)),
               ),
           };
@@ -304,7 +302,7 @@ export const severalRows: readonly OperationRow[] = [
           return {
             args: [ref(a), ref(b), ref(c)],
             dtype: a.dtype,
-            formula: (x, y, z) => zip((p, q, r) => p * q + r, x as NDArray, y as NDArray, z as NDArray),
+            formula: (x, y, z) => zip((p, q, r) => p * q + r, x, y, z),
             noise: 'all',
           };
         },
@@ -340,7 +338,7 @@ export const severalRows: readonly OperationRow[] = [
     specs: [
       ofOne({
         name: 'heaviside',
-        run: (x) => pg.heaviside(pg.round(x) as Tensor, 0.25),
+        run: (x) => pg.heaviside(pg.round(x), 0.25),
         f: (x) => (Math.round(x) === 0 ? 0.25 : Number(x > 0)),
         draw: off([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5]),
       }),
@@ -354,7 +352,7 @@ export const severalRows: readonly OperationRow[] = [
           return {
             args: [ref(a), value],
             dtype: a.dtype,
-            formula: (x) => map(x as NDArray, (v) => (v === 0 ? value : Number.isNaN(v) ? v : v < 0 ? 0 : 1)),
+            formula: (x) => map(x, (v) => (v === 0 ? value : Number.isNaN(v) ? v : v < 0 ? 0 : 1)),
           };
         },
       },
@@ -382,7 +380,7 @@ export const severalRows: readonly OperationRow[] = [
           return {
             args: [ref(a), ref(b), w],
             dtype: a.dtype,
-            formula: (x, y) => zip((p, q) => p + w * (q - p), x as NDArray, y as NDArray),
+            formula: (x, y) => zip((p, q) => p + w * (q - p), x, y),
             noise: 'all',
           };
         },

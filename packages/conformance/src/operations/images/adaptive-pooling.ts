@@ -152,7 +152,7 @@ const adaptive =
     return {
       args: [ref(x), size, ...wholeOptions(written)],
       dtype: x.dtype,
-      formula: (a) => poolAdaptive(a as NDArray, size, layout, kind === 'avg' ? mean : (taps) => largest(taps).value),
+      formula: (a) => poolAdaptive(a, size, layout, kind === 'avg' ? mean : (taps) => largest(taps).value),
       ...(kind === 'avg' ? sums(x.dtype) : {}),
     };
   };
@@ -164,7 +164,7 @@ function globalMean(pool: Pool): Made | null {
   return {
     args: [ref(x), { ...written, keepDims: true }],
     dtype: x.dtype,
-    formula: (a) => poolAdaptive(a as NDArray, [1, 1], layout, mean),
+    formula: (a) => poolAdaptive(a, [1, 1], layout, mean),
     ...sums(x.dtype),
   };
 }

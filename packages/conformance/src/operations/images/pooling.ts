@@ -230,7 +230,7 @@ function pooled(kind: 'max' | 'avg', rank: number) {
     return {
       args: [ref(x), window.kernel, options as Arg],
       dtype: x.dtype,
-      formula: (a) => poolWindows(a as NDArray, window.kernel, options as never, f),
+      formula: (a) => poolWindows(a, window.kernel, options as never, f),
       noise: kind === 'max' ? 'none' : 'all',
       ordered: kind === 'max',
     };
@@ -271,7 +271,7 @@ const pooling =
       ],
       ...(positions ? { part: 1 } : {}),
       dtype: positions ? 'int32' : x.dtype,
-      formula: (a) => poolWindows(a as NDArray, window, { ...options, layout } as never, f),
+      formula: (a) => poolWindows(a, window, { ...options, layout } as never, f),
       ...(kind === 'max' ? {} : sums(x.dtype)),
     };
   };
@@ -289,7 +289,7 @@ const maxUnpool =
     return {
       args: [ref(x), ref(index), window, ...wholeOptions(written)],
       dtype: x.dtype,
-      formula: (a, i) => unpool(a as NDArray, i as NDArray, out, layout),
+      formula: (a, i) => unpool(a, i, out, layout),
       ...sums(x.dtype),
     };
   };

@@ -132,7 +132,7 @@ function interpolate(pool: Pool): Made | null {
   return {
     args: [ref(x), { ...options, ...written }],
     dtype: x.dtype,
-    formula: (a) => resize(a as NDArray, options as ResizeOptions, layout),
+    formula: (a) => resize(a, options as ResizeOptions, layout),
     ...(mode.startsWith('nearest') ? {} : sums(x.dtype)),
   };
 }
@@ -159,7 +159,7 @@ function gridSample(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(grid), { ...options, ...written } as unknown as Arg],
     dtype: x.dtype,
-    formula: (a, g) => sampleGrid(a as NDArray, g as NDArray, options, layout),
+    formula: (a, g) => sampleGrid(a, g, options, layout),
     ...sums(x.dtype),
   };
 }
@@ -174,7 +174,7 @@ function affineGrid(pool: Pool): Made | null {
   return {
     args: [ref(theta), [batch, 1, ...spatial], { alignCorners }],
     dtype,
-    formula: (t) => affine(t as NDArray, spatial, alignCorners),
+    formula: (t) => affine(t, spatial, alignCorners),
     ...sums(dtype),
   };
 }

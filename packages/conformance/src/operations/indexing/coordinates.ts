@@ -86,7 +86,7 @@ function gatherNd(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(index)],
     dtype: x.dtype,
-    formula: (a, i) => gathered(a as NDArray, i as NDArray),
+    formula: (a, i) => gathered(a, i),
   };
 }
 
@@ -101,7 +101,7 @@ function scatterNd(pool: Pool): Made | null {
   return {
     args: [ref(index), ref(updates), shape],
     dtype: updates.dtype,
-    formula: (i, u) => scattered(i as NDArray, u as NDArray, shape),
+    formula: (i, u) => scattered(i, u, shape),
     ...sums(updates.dtype),
   };
 }

@@ -24,8 +24,8 @@ function take(pool: Pool): Made | null {
     dtype: x.dtype,
     formula: (a, i) =>
       build(out, (position) => {
-        const from = at(i as NDArray, position.slice(axis, axis + shape.length));
-        return at(a as NDArray, [...position.slice(0, axis), from, ...position.slice(axis + shape.length)]);
+        const from = at(i, position.slice(axis, axis + shape.length));
+        return at(a, [...position.slice(0, axis), from, ...position.slice(axis + shape.length)]);
       }),
   };
 }
@@ -39,7 +39,7 @@ function indexSelect(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(index), pool.c.seldom(3) ? { axis: written } : written],
     dtype: x.dtype,
-    formula: (a, i) => along(a as NDArray, axis, size, (k) => (i as NDArray).data[k]!),
+    formula: (a, i) => along(a, axis, size, (k) => i.data[k]!),
   };
 }
 
@@ -58,8 +58,8 @@ const picked =
       formula: (a, places) =>
         build(shape, (position) =>
           at(
-            a as NDArray,
-            position.map((p, k) => (k === axis ? at(places as NDArray, position) : p)),
+            a,
+            position.map((p, k) => (k === axis ? at(places, position) : p)),
           ),
         ),
     };

@@ -239,7 +239,7 @@ function scatter(
     return {
       args: [ref(x), ref(index), ref(updates), ...place],
       dtype: x.dtype,
-      formula: (a, i, u) => put(a as NDArray, i as NDArray, u as NDArray, axis, combine),
+      formula: (a, i, u) => put(a, i, u, axis, combine),
       noise: sums ? 'all' : 'none',
       ordered: !(sums && isFloat(x.dtype)),
     };
@@ -255,7 +255,7 @@ function indexFill(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(index), value, written],
     dtype: x.dtype,
-    formula: (a, i) => filled(a as NDArray, i as NDArray, value, axis),
+    formula: (a, i) => filled(a, i, value, axis),
   };
 }
 
@@ -266,7 +266,7 @@ function oneHot(pool: Pool): Made | null {
   return {
     args: [ref(index), classes],
     dtype: 'float32',
-    formula: (i) => build([...shape, classes], (p) => (at(i as NDArray, p.slice(0, -1)) === p.at(-1) ? 1 : 0)),
+    formula: (i) => build([...shape, classes], (p) => (at(i, p.slice(0, -1)) === p.at(-1) ? 1 : 0)),
   };
 }
 

@@ -116,7 +116,7 @@ function quantile(pool: Pool): Made | null {
   return {
     args: [ref(x), q, { axis: written, ...(interpolation === 'linear' ? {} : { interpolation }) }],
     dtype: x.dtype,
-    formula: (a) => reduce(a as NDArray, [axis], (line) => quantileOf(line, q, interpolation)),
+    formula: (a) => reduce(a, [axis], (line) => quantileOf(line, q, interpolation)),
     noise: 'all',
     ordered: false,
   };

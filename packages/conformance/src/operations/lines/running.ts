@@ -128,7 +128,7 @@ function runningCall(row: RunningRow, pool: Pool): Made | null {
   return {
     args: [ref(x), { axis: written, ...(reverse ? { reverse } : {}), ...(exclusive ? { exclusive } : {}) }],
     dtype,
-    formula: (a) => alongLines(a as NDArray, axis, running(row, { reverse, exclusive })),
+    formula: (a) => alongLines(a, axis, running(row, { reverse, exclusive })),
     noise: row.noise ?? 'none',
     ordered: row.noise === undefined || !isFloat(dtype),
   };
@@ -198,7 +198,7 @@ function diffCall(pool: Pool): Made | null {
   return {
     args: [ref(x), { axis: written }],
     dtype: x.dtype,
-    formula: (a) => linesOf(a as NDArray, axis, size - 1, (l) => l.slice(1).map((v, i) => v - l[i]!)),
+    formula: (a) => linesOf(a, axis, size - 1, (l) => l.slice(1).map((v, i) => v - l[i]!)),
     noise: 'out',
   };
 }

@@ -40,7 +40,7 @@ function searchCall(pool: Pool): Made | null {
   return {
     args: [ref(sorted), ref(v), { right }],
     dtype: 'int32',
-    formula: (s, x) => map(x as NDArray, (y) => placeOf((s as NDArray).data, y, right)),
+    formula: (s, x) => map(x, (y) => placeOf(s.data, y, right)),
   };
 }
 
@@ -57,7 +57,7 @@ function histogram(pool: Pool): Made | null {
   return {
     args: [ref(x), { bins, range: [low, high] }],
     dtype: isFloat(x.dtype) ? x.dtype : 'float32',
-    formula: (a) => countsOf(a as NDArray, bins, low, high),
+    formula: (a) => countsOf(a, bins, low, high),
   };
 }
 
@@ -74,7 +74,7 @@ function bucketize(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(edges), ...(right ? [{ right }] : [])],
     dtype: 'int32',
-    formula: (a, e) => map(a as NDArray, (v) => placeOf((e as NDArray).data, v, right)),
+    formula: (a, e) => map(a, (v) => placeOf(e.data, v, right)),
   };
 }
 

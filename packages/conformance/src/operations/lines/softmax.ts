@@ -64,7 +64,7 @@ export const lineCall =
     return {
       args: [ref(x), { axis: written }],
       dtype: x.dtype,
-      formula: (a) => alongLines(a as NDArray, axis, f),
+      formula: (a) => alongLines(a, axis, f),
       noise,
       ordered: false,
     };
@@ -87,7 +87,7 @@ function glu(pool: Pool): Made | null {
   return {
     args: [ref(x), { axis }],
     dtype: x.dtype,
-    formula: (a) => gated(a as NDArray, axis),
+    formula: (a) => gated(a, axis),
     ...sums(x.dtype),
   };
 }

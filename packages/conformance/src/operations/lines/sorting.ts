@@ -118,7 +118,7 @@ const inOrder =
     return {
       args: [ref(x), { axis: written, descending }],
       dtype: positions ? 'int32' : x.dtype,
-      formula: (a) => alongLines(a as NDArray, axis, line),
+      formula: (a) => alongLines(a, axis, line),
     };
   };
 
@@ -137,7 +137,7 @@ function topCall(pool: Pool): Made | null {
     args: [ref(x), k, { axis: written, ...(least ? { largest: false } : {}) }],
     part,
     dtype: part === 0 ? x.dtype : 'int32',
-    formula: (a) => linesOf(a as NDArray, axis, k, picked),
+    formula: (a) => linesOf(a, axis, k, picked),
   };
 }
 

@@ -13,7 +13,7 @@ import { any, chance, type Loss, lossSpec } from './row.ts';
 
 function logSoftmax(x: NDArray, axis: number): NDArray {
   const logSum = reduce(x, [axis], (v) => Math.log(total(v.map(Math.exp))), true);
-  return zip((v, s) => (v as number) - (s as number), x, logSum);
+  return zip((v, s) => v - s, x, logSum);
 }
 
 /** -w[t] log p[t] over axis 1 with label smoothing; ignored targets count nothing. */
@@ -95,8 +95,7 @@ const ofProbabilities: readonly Loss[] = [[3, 4], [2, 3, 2], [3]].map(
         shape,
       );
       const terms = zip(
-        (log, y, v) =>
-          -(o.weighted ? (v as number) : 1) * ((1 - smoothing) * (y as number) + smoothing / classes) * (log as number),
+        (log, y, v) => -(o.weighted ? v : 1) * ((1 - smoothing) * y + smoothing / classes) * log,
         logSoftmax(x as NDArray, axis),
         t as NDArray,
         weight,
@@ -155,11 +154,8 @@ const classLoss =
       args: [ref(x), ref(target), { reduction, ...(weight ? { weight: ref(weight) } : {}), ...options }],
       dtype: x.dtype,
       formula: (a, t, w) => {
-        const logs =
-          name === 'nllLoss'
-            ? (a as NDArray)
-            : alongLines(a as NDArray, 1, (line) => line.map((v) => v - logSum(line)));
-        const { losses, weights } = lossesOfClasses(logs, t as NDArray, w, options);
+        const logs = name === 'nllLoss' ? a : alongLines(a, 1, (line) => line.map((v) => v - logSum(line)));
+        const { losses, weights } = lossesOfClasses(logs, t, w, options);
         if (reduction === 'none') return losses;
         return nd([], [total(losses.data) / (reduction === 'sum' ? 1 : total(weights.data))]);
       },

@@ -57,7 +57,7 @@ function gaussianNllLoss(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(y), ref(variance), way.written],
     dtype: x.dtype,
-    formula: (a, b, v) => way.f(zip(gaussian, a as NDArray, b as NDArray, v as NDArray)),
+    formula: (a, b, v) => way.f(zip(gaussian, a, b, v)),
     ...sums(x.dtype),
   };
 }

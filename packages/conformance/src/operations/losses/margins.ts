@@ -15,7 +15,7 @@ const option = (o: Options, name: string, usual: number): number => (o[name] as 
 const sign = (r: Random): number => (r() < 0.5 ? -1 : 1);
 
 const ranking = (margin: number, a: NDArray, b: NDArray, target: NDArray): NDArray =>
-  zip((x, y, t) => Math.max(0, margin - (t as number) * ((x as number) - (y as number))), a, b, target);
+  zip((x, y, t) => Math.max(0, margin - t * (x - y)), a, b, target);
 
 /** Scores of rows, whether there is a batch or not. */
 const rowsOf = (x: NDArray): NDArray => (x.shape.length === 1 ? reshape(x, [1, x.data.length]) : x);
@@ -56,13 +56,7 @@ function multiLabelMargin(scores: NDArray, target: NDArray): NDArray {
 
 const manyLabels = (x: NDArray, y: NDArray, weight: NDArray): NDArray =>
   reduce(
-    zip(
-      (z, t, w) =>
-        (w as number) * ((t as number) * softplus(-(z as number)) + (1 - (t as number)) * softplus(z as number)),
-      x,
-      y,
-      weight,
-    ),
+    zip((z, t, w) => w * (t * softplus(-z) + (1 - t) * softplus(z)), x, y, weight),
     [x.shape.length - 1],
     average,
   );
@@ -71,9 +65,9 @@ const dice = (x: NDArray, y: NDArray, smoothing: number): NDArray => {
   const axes = x.shape.slice(1).map((_, i) => i + 1);
   const summed = (a: NDArray): NDArray => (axes.length === 0 ? a : reduce(a, axes, total));
   return zip(
-    (both, all) => 1 - (2 * (both as number) + smoothing) / ((all as number) + smoothing),
-    summed(zip((a, b) => (a as number) * (b as number), x, y)),
-    summed(zip((a, b) => (a as number) + (b as number), x, y)),
+    (both, all) => 1 - (2 * both + smoothing) / (all + smoothing),
+    summed(zip((a, b) => a * b, x, y)),
+    summed(zip((a, b) => a + b, x, y)),
   );
 };
 
@@ -150,7 +144,7 @@ function marginRankingLoss(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(y), ref(target), { margin: 0.3, ...way.written }],
     dtype: x.dtype,
-    formula: (a, b, t) => way.f(ranking(0.3, a as NDArray, b as NDArray, t as NDArray)),
+    formula: (a, b, t) => way.f(ranking(0.3, a, b, t)),
     ...sums(x.dtype),
   };
 }
@@ -172,7 +166,7 @@ function multiMarginLoss(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(target), { margin: 0.7, p, ...way.written }],
     dtype: x.dtype,
-    formula: (a, t) => way.f(multiMargin(a as NDArray, t as NDArray, { margin: 0.7, p, weight: undefined })),
+    formula: (a, t) => way.f(multiMargin(a, t, { margin: 0.7, p, weight: undefined })),
     ...sums(x.dtype),
   };
 }
@@ -188,7 +182,7 @@ function multiLabelMarginLoss(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(target), way.written],
     dtype: x.dtype,
-    formula: (a, t) => way.f(multiLabelMargin(a as NDArray, t as NDArray)),
+    formula: (a, t) => way.f(multiLabelMargin(a, t)),
     ...sums(x.dtype),
   };
 }
@@ -201,7 +195,7 @@ function multiLabelSoftMarginLoss(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(y), way.written],
     dtype: x.dtype,
-    formula: (a, t) => way.f(manyLabels(a as NDArray, t as NDArray, nd([], [1]))),
+    formula: (a, t) => way.f(manyLabels(a, t, nd([], [1]))),
     ...sums(x.dtype),
   };
 }
@@ -215,7 +209,7 @@ function diceLoss(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(y), { smooth: 0.5, ...way.written }],
     dtype,
-    formula: (a, t) => way.f(dice(a as NDArray, t as NDArray, 0.5)),
+    formula: (a, t) => way.f(dice(a, t, 0.5)),
     ...sums(dtype),
   };
 }

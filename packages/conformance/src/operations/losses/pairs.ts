@@ -59,7 +59,7 @@ const plain = (name: 'mseLoss' | 'l1Loss', f: Formula): OpSpec => ({
     draw: (r: Random) => [sample(r, shape, any), sample(r, shape, any)],
   })),
   run: (xs) => functionOf(name)(...xs),
-  oracle: ([a, b]) => meanOf(zip((x, y) => f(x as number, y as number, {}), a as NDArray, b as NDArray)),
+  oracle: ([a, b]) => meanOf(zip((x, y) => f(x, y, {}), a as NDArray, b as NDArray)),
   gradient: { of: [0, 1], order: 2 },
 });
 
@@ -82,7 +82,7 @@ const logitsOfTruths: OpSpec = {
     },
   ],
   run: ([x, t]) => pg.binaryCrossEntropyWithLogits(x as Tensor, t as Tensor),
-  oracle: ([x, t]) => meanOf(zip((z, y) => logits(z as number, y as number, {}), x as NDArray, t as NDArray)),
+  oracle: ([x, t]) => meanOf(zip((z, y) => logits(z, y, {}), x as NDArray, t as NDArray)),
   gradient: { of: [0], order: 2 },
 };
 
@@ -230,7 +230,7 @@ function specOf(
     draw,
     run: (xs, { weighted, positive, ...o }) =>
       functionOf(row.name)(xs[0], xs[1], { ...o, ...always, ...tensors(xs, { weighted, positive }) }),
-    losses: (xs, o) => zip((x, y, ...more) => row.f(x as number, y as number, { ...o, ...always }, ...more), ...xs),
+    losses: (xs, o) => zip((x, y, ...more) => row.f(x, y, { ...o, ...always }, ...more), ...xs),
     of,
   });
 }
@@ -246,7 +246,7 @@ function pairCall({ f }: PairRow, { options = {}, chances = false, domain }: Pai
   return {
     args: [ref(x), ref(y), { ...options, ...way.written }],
     dtype: x.dtype,
-    formula: (a, b) => way.f(zip((p, q) => f(p as number, q as number, options), a as NDArray, b as NDArray)),
+    formula: (a, b) => way.f(zip((p, q) => f(p, q, options), a, b)),
     ...sums(x.dtype),
   };
 }

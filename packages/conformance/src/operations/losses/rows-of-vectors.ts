@@ -11,7 +11,7 @@ import { any, drawnReduction, type Loss, lossSpec } from './row.ts';
 
 const distance = (a: NDArray, b: NDArray, p: number, eps: number): NDArray =>
   reduce(
-    zip((x, y) => Math.abs((x as number) - (y as number) + eps), a, b),
+    zip((x, y) => Math.abs(x - y + eps), a, b),
     [a.shape.length - 1],
     (v) => (p === Number.POSITIVE_INFINITY ? Math.max(...v) : total(v.map((x) => x ** p)) ** (1 / p)),
   );
@@ -28,8 +28,7 @@ function triplets(xs: readonly NDArray[], { p = 2, eps, margin, swap }: Triplet)
   const [anchor, near, far] = xs as [NDArray, NDArray, NDArray];
   const between = (x: NDArray, y: NDArray): NDArray => distance(x, y, p, eps);
   return zip(
-    (own, other, swapped) =>
-      Math.max(0, (own as number) - (swap ? Math.min(other as number, swapped as number) : (other as number)) + margin),
+    (own, other, swapped) => Math.max(0, own - (swap ? Math.min(other, swapped) : other) + margin),
     between(anchor, near),
     between(anchor, far),
     between(near, far),
@@ -94,7 +93,7 @@ function cosineEmbeddingLoss(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(y), ref(target), { margin: 0.25, ...way.written }],
     dtype: x.dtype,
-    formula: (a, b, t) => way.f(angles(a as NDArray, b as NDArray, t as NDArray, 0.25)),
+    formula: (a, b, t) => way.f(angles(a, b, t, 0.25)),
     ...sums(x.dtype),
   };
 }

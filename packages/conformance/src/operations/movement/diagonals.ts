@@ -16,7 +16,7 @@ function diag(pool: Pool): Made | null {
   const offset = pool.c.pick([0, 1, -1, -2]);
   const [low, high] = [Math.max(0, -offset), Math.max(0, offset)];
   const n = x.shape.length === 1 ? x.data.length + Math.abs(offset) : 0;
-  const size = n > 0 ? n : Math.max(0, Math.min(x.shape[0]! - low, ((x.shape[1] ?? 0) as number) - high));
+  const size = n > 0 ? n : Math.max(0, Math.min(x.shape[0]! - low, (x.shape[1] ?? 0) - high));
   return moved(x, [{ offset }], (a) =>
     x.shape.length === 1
       ? build([n, n], ([i, j]) =>

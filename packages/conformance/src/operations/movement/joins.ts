@@ -71,7 +71,7 @@ function rejoined(pool: Pool): Made | null {
   return {
     args: [[ref(x), ref(x), ref(x)], written],
     dtype: x.dtype,
-    formula: (a, b, c) => concatenated([a, b, c] as NDArray[], axis),
+    formula: (a, b, c) => concatenated([a, b, c], axis),
   };
 }
 

@@ -78,7 +78,7 @@ export function movementRow({
 export const moved = (x: Value, args: readonly Arg[], formula: (x: NDArray) => NDArray, part?: number): Made => ({
   args: [ref(x), ...args],
   dtype: x.dtype,
-  formula: (a) => formula(a as NDArray),
+  formula: (a) => formula(a),
   ...(part === undefined ? {} : { part }),
 });
 

@@ -190,12 +190,12 @@ function norm(kind: 'groupNorm' | 'instanceNorm' | 'batchNorm') {
         const [m, v] = running ? given.slice(-2) : [];
         const normal =
           m && v
-            ? build((a as NDArray).shape, (index) => {
+            ? build(a.shape, (index) => {
                 const c = channelOf(index);
-                const flat = index.reduce((f, i, axis) => f * (a as NDArray).shape[axis]! + i, 0);
-                return ((a as NDArray).data[flat]! - m.data[c]!) / Math.sqrt(v.data[c]! + 0.1);
+                const flat = index.reduce((f, i, axis) => f * a.shape[axis]! + i, 0);
+                return (a.data[flat]! - m.data[c]!) / Math.sqrt(v.data[c]! + 0.1);
               })
-            : normalizeBy(a as NDArray, 0.1, key);
+            : normalizeBy(a, 0.1, key);
         return weighted ? perChannel(normal, given[0]!, given[1]!, layout) : normal;
       },
       ...sums(x.dtype),
@@ -211,7 +211,7 @@ function localResponseNorm(pool: Pool): Made | null {
   return {
     args: [ref(x), { ...options, ...written }],
     dtype: x.dtype,
-    formula: (a) => localResponse(a as NDArray, options, layout),
+    formula: (a) => localResponse(a, options, layout),
     ...sums(x.dtype),
   };
 }

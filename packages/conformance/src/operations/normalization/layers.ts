@@ -111,7 +111,7 @@ const lastAxes =
     return {
       args: [ref(x), { normalizedShape: size, eps: 0.1 }],
       dtype: x.dtype,
-      formula: (a) => reshape(alongLines(reshape(a as NDArray, flat), flat.length - 1, f), x.shape),
+      formula: (a) => reshape(alongLines(reshape(a, flat), flat.length - 1, f), x.shape),
       noise: 'all',
       ordered: false,
     };

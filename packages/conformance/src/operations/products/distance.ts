@@ -19,7 +19,7 @@ type Shape = readonly number[];
 /** Of every row of the one to every row of the other. */
 function distances(a: NDArray, b: NDArray, p: number): NDArray {
   const difference = zip(
-    (x, y) => (x as number) - (y as number),
+    (x, y) => x - y,
     reshape(a, [...a.shape.slice(0, -1), 1, a.shape.at(-1) as number]),
     reshape(b, [...b.shape.slice(0, -2), 1, ...b.shape.slice(-2)]),
   );
@@ -27,16 +27,11 @@ function distances(a: NDArray, b: NDArray, p: number): NDArray {
 }
 
 function cosines(a: NDArray, b: NDArray, along: number): NDArray {
-  const product = zip((x, y) => (x as number) * (y as number), a, b);
+  const product = zip((x, y) => x * y, a, b);
   const rank = product.shape.length;
   const axis = (along + rank) % rank;
   const size = (x: NDArray): NDArray => reduce(broadcastTo(x, product.shape), [axis], (v) => length(v, 2));
-  return zip(
-    (p, m, n) => (p as number) / ((m as number) * (n as number)),
-    reduce(product, [axis], total),
-    size(a),
-    size(b),
-  );
+  return zip((p, m, n) => p / (m * n), reduce(product, [axis], total), size(a), size(b));
 }
 
 /** A line divided by its length. */
@@ -149,7 +144,7 @@ function cdist(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(b), { p: 1 }],
     dtype: a.dtype,
-    formula: (x, y) => distances(x as NDArray, y as NDArray, 1),
+    formula: (x, y) => distances(x, y, 1),
     ...sums(a.dtype),
   };
 }
@@ -162,7 +157,7 @@ function cosineSimilarity(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(y), { axis: written }],
     dtype: x.dtype,
-    formula: (a, b) => cosines(a as NDArray, b as NDArray, axis),
+    formula: (a, b) => cosines(a, b, axis),
     ...sums(x.dtype),
   };
 }
@@ -174,7 +169,7 @@ function rbfKernel(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(y), { gamma: 0.25 }],
     dtype: x.dtype,
-    formula: (a, b) => radialBasis(a as NDArray, b as NDArray, 0.25),
+    formula: (a, b) => radialBasis(a, b, 0.25),
     ...sums(x.dtype),
   };
 }

@@ -109,7 +109,7 @@ const turnedIf = (transposed: unknown, a: NDArray): NDArray => (transposed ? tur
 const combined = (alpha: number, product: NDArray, beta: number, addend?: NDArray): NDArray =>
   addend === undefined || beta === 0
     ? map(product, (x) => alpha * x)
-    : zip((x, y) => alpha * (x as number) + beta * (y as number), product, addend);
+    : zip((x, y) => alpha * x + beta * y, product, addend);
 
 function product(pool: Pool): Made | null {
   const a = operand(pool, 1);
@@ -129,7 +129,7 @@ function product(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(other)],
     dtype: a.dtype,
-    formula: (x, y) => matmul(x as NDArray, y as NDArray),
+    formula: (x, y) => matmul(x, y),
     ...sums(a.dtype),
   };
 }
@@ -165,8 +165,7 @@ function gemm(pool: Pool): Made | null {
       },
     ],
     dtype: a.dtype,
-    formula: (x, y, z) =>
-      combined(alpha, matmul(turnedIf(transA, x as NDArray), turnedIf(transB, y as NDArray)), beta, z),
+    formula: (x, y, z) => combined(alpha, matmul(turnedIf(transA, x), turnedIf(transB, y)), beta, z),
     ...sums(a.dtype),
   };
 }
@@ -180,7 +179,7 @@ function gemv(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(x), { alpha: 2, ...(transA ? { transA } : {}), ...(y ? { y: ref(y), beta: 0.5 } : {}) }],
     dtype: a.dtype,
-    formula: (p, q, r) => combined(2, matmul(turnedIf(transA, p as NDArray), q as NDArray), 0.5, r),
+    formula: (p, q, r) => combined(2, matmul(turnedIf(transA, p), q), 0.5, r),
     ...sums(a.dtype),
   };
 }
@@ -194,7 +193,7 @@ function inner(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(b)],
     dtype: a.dtype,
-    formula: (x, y) => matmul(x as NDArray, b.shape.length === 1 ? (y as NDArray) : turned(y as NDArray)),
+    formula: (x, y) => matmul(x, b.shape.length === 1 ? y : turned(y)),
     ...sums(a.dtype),
   };
 }
@@ -207,10 +206,7 @@ function dot(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(b)],
     dtype: a.dtype,
-    formula: (x, y) =>
-      k === undefined
-        ? zip((v, w) => (v as number) * (w as number), x as NDArray, y as NDArray)
-        : matmul(x as NDArray, y as NDArray),
+    formula: (x, y) => (k === undefined ? zip((v, w) => v * w, x, y) : matmul(x, y)),
     ...sums(a.dtype),
   };
 }
@@ -222,7 +218,7 @@ function vdot(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(b)],
     dtype: a.dtype,
-    formula: (x, y) => nd([], [(x as NDArray).data.reduce((s, v, i) => s + v * (y as NDArray).data[i]!, 0)]),
+    formula: (x, y) => nd([], [x.data.reduce((s, v, i) => s + v * y.data[i]!, 0)]),
     ...sums(a.dtype),
   };
 }
@@ -276,7 +272,7 @@ export const matrixRows: readonly OperationRow[] = [
         f: ([a, b]) => {
           const [x, y] = [a as NDArray, b as NDArray];
           const letters = 'abcdef';
-          if (x.shape.length === 0) return zip((p, q) => (p as number) * (q as number), x, y);
+          if (x.shape.length === 0) return zip((p, q) => p * q, x, y);
           const left = `${letters.slice(0, x.shape.length - 1)}z`;
           const right = [...'pqrs'.slice(0, y.shape.length)];
           right[Math.max(0, y.shape.length - 2)] = 'z';

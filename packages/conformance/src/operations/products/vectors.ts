@@ -27,7 +27,7 @@ function kron(a: NDArray, b: NDArray): NDArray {
 }
 
 function cross(a: NDArray, b: NDArray, axis: number): NDArray {
-  const { shape } = zip((p) => p as number, a, b);
+  const { shape } = zip((p) => p, a, b);
   const [x, y] = [broadcastTo(a, shape), broadcastTo(b, shape)];
   const along = (index: number[], by: number): number[] => index.map((v, i) => (i === axis ? (v + by) % 3 : v));
   return build(
@@ -43,7 +43,7 @@ function outer(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(b)],
     dtype: a.dtype,
-    formula: (x, y) => einsum(['i', 'j'], 'ij', [x as NDArray, y as NDArray]),
+    formula: (x, y) => einsum(['i', 'j'], 'ij', [x, y]),
     noise: 'out',
   };
 }
@@ -60,13 +60,10 @@ function tensordot(pool: Pool): Made | null {
     args: [ref(a), ref(b), over],
     dtype: a.dtype,
     formula: (x, y) =>
-      reshape(
-        matmul(
-          reshape(x as NDArray, [count(lead), count(shared)]),
-          reshape(y as NDArray, [count(shared), count(rest)]),
-        ),
-        [...lead, ...rest],
-      ),
+      reshape(matmul(reshape(x, [count(lead), count(shared)]), reshape(y, [count(shared), count(rest)])), [
+        ...lead,
+        ...rest,
+      ]),
     ...sums(a.dtype),
   };
 }
@@ -79,7 +76,7 @@ function crossCall(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(b), 0],
     dtype: a.dtype,
-    formula: (x, y) => cross(x as NDArray, y as NDArray, 0),
+    formula: (x, y) => cross(x, y, 0),
     noise: 'all',
     ordered: false,
   };
@@ -107,7 +104,7 @@ function bilinear(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(y), ref(w), ...(bias ? [ref(bias)] : [])],
     dtype: x.dtype,
-    formula: (p, q, r, b) => bilinearOf(p as NDArray, q as NDArray, r as NDArray, b),
+    formula: (p, q, r, b) => bilinearOf(p, q, r, b),
     ...sums(x.dtype),
   };
 }
@@ -119,7 +116,7 @@ function kronCall(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(b)],
     dtype: a.dtype,
-    formula: (x, y) => kron(x as NDArray, y as NDArray),
+    formula: (x, y) => kron(x, y),
     noise: 'out',
   };
 }

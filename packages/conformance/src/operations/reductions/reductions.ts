@@ -287,7 +287,7 @@ function made(row: ReductionRow, pool: Pool): Made | null {
   return {
     args: [ref(x), options],
     dtype,
-    formula: (a) => reduce(a as NDArray, axes, row.f, keepDims),
+    formula: (a) => reduce(a, axes, row.f, keepDims),
     noise: row.noise ?? 'none',
     ordered: row.noise === undefined || !isFloat(dtype),
   };
