@@ -1,6 +1,5 @@
 /** Losses of class numbers and of probabilities of classes, from the formulas of PyTorch 1.13's documentation. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { alongLines } from '../../oracle/lines.ts';
 import { at, broadcastTo, build, count, map, nd, type NDArray, reduce, reshape, zip } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
@@ -35,7 +34,7 @@ function lossesOfClasses(logs: NDArray, target: NDArray, weight: NDArray | undef
 }
 
 /** Of class numbers, with weights, a class that does not count, and smoothing where there is any. */
-const ofClasses = (loss: typeof pg.crossEntropy | typeof pg.nllLoss): Loss[] =>
+const ofClasses = (loss: typeof pg.crossEntropy | typeof pg.nllLoss): Loss<3>[] =>
   [
     [4, 3],
     [2, 3, 2],
@@ -60,20 +59,14 @@ const ofClasses = (loss: typeof pg.crossEntropy | typeof pg.nllLoss): Loss[] =>
       sample(r, [3], uniform(0.5, 2)),
     ],
     inputDTypes: { 1: 'int32' as const },
-    run: ([x, t, w], { weighted, ...o }) =>
-      loss(x as Tensor, t as Tensor, weighted ? { ...o, weight: w as Tensor } : o),
+    run: ([x, t, w], { weighted, ...o }) => loss(x, t, weighted ? { ...o, weight: w } : o),
     losses: ([x, t, w], o) =>
-      lossesOfClasses(
-        loss === pg.crossEntropy ? logSoftmax(x as NDArray, 1) : (x as NDArray),
-        t as NDArray,
-        o.weighted ? (w as NDArray) : undefined,
-        o,
-      ),
+      lossesOfClasses(loss === pg.crossEntropy ? logSoftmax(x, 1) : x, t, o.weighted ? w : undefined, o),
     of: [0],
   }));
 
-const ofProbabilities: readonly Loss[] = [[3, 4], [2, 3, 2], [3]].map(
-  (shape): Loss => ({
+const ofProbabilities: readonly Loss<3>[] = [[3, 4], [2, 3, 2], [3]].map(
+  (shape): Loss<3> => ({
     name: `crossEntropy of probabilities [${shape}]`,
     options: [{}, { weighted: true }, { labelSmoothing: 0.3 }],
     draw: (r) => [
@@ -81,23 +74,22 @@ const ofProbabilities: readonly Loss[] = [[3, 4], [2, 3, 2], [3]].map(
       sample(r, shape, chance),
       sample(r, [shape[shape.length > 1 ? 1 : 0]!], uniform(0.5, 2)),
     ],
-    run: ([x, t, w], { weighted, ...o }) =>
-      pg.crossEntropy(x as Tensor, t as Tensor, weighted ? { ...o, weight: w as Tensor } : o),
+    run: ([x, t, w], { weighted, ...o }) => pg.crossEntropy(x, t, weighted ? { ...o, weight: w } : o),
     losses: ([x, t, w], o) => {
       const axis = shape.length > 1 ? 1 : 0;
       const classes = shape[axis]!;
       const smoothing = (o.labelSmoothing as number | undefined) ?? 0;
       const weight = broadcastTo(
         reshape(
-          w as NDArray,
+          w,
           shape.map((n, i) => (i === axis ? n : 1)),
         ),
         shape,
       );
       const terms = zip(
         (log, y, v) => -(o.weighted ? v : 1) * ((1 - smoothing) * y + smoothing / classes) * log,
-        logSoftmax(x as NDArray, axis),
-        t as NDArray,
+        logSoftmax(x, axis),
+        t,
         weight,
       );
       return reduce(terms, [axis], total);
@@ -106,7 +98,7 @@ const ofProbabilities: readonly Loss[] = [[3, 4], [2, 3, 2], [3]].map(
   }),
 );
 
-const plainSpec: OpSpec = {
+const plainSpec: OpSpec<2> = {
   name: 'crossEntropy',
   dtypes: ['float32', 'float64'],
   inputDTypes: { 1: 'int32' },
@@ -122,10 +114,10 @@ const plainSpec: OpSpec = {
       draw: (r: Random) => [sample(r, shape, any), sample(r, [shape[0]!], integer(0, shape[1]! - 1))],
     })),
   ),
-  run: ([x, t], o) => pg.crossEntropy(x as Tensor, t as Tensor, o),
+  run: ([x, t], o) => pg.crossEntropy(x, t, o),
   oracle: ([x, t], o) => {
     const smoothing = o.labelSmoothing as number;
-    const { losses } = lossesOfClasses(logSoftmax(x as NDArray, 1), t as NDArray, undefined, {
+    const { losses } = lossesOfClasses(logSoftmax(x, 1), t, undefined, {
       labelSmoothing: smoothing,
     });
     return nd([], [average(losses.data)]);

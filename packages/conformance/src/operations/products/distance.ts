@@ -1,6 +1,5 @@
 /** Lengths, angles and distances of vectors, by their definitions written out, and the kernel of distances. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { radialBasis } from '../../oracle/attention.ts';
 import { alongLines } from '../../oracle/lines.ts';
 import { broadcastTo, count, type NDArray, reduce, reshape, zip } from '../../oracle/ndarray.ts';
@@ -42,7 +41,7 @@ const normalized =
     return v.map((x) => x / norm);
   };
 
-const cdistSpec: OpSpec = {
+const cdistSpec: OpSpec<2> = {
   name: 'cdist',
   dtypes: floats,
   instances: normOrders.flatMap((p) =>
@@ -66,12 +65,12 @@ const cdistSpec: OpSpec = {
       draw: (random: Random) => [sample(random, l as Shape, any), sample(random, r as Shape, any)],
     })),
   ),
-  run: ([a, b], o) => pg.cdist(a as Tensor, b as Tensor, { p: o.p as number }),
-  oracle: ([a, b], o) => distances(a as NDArray, b as NDArray, o.p as number),
+  run: ([a, b], o) => pg.cdist(a, b, { p: o.p as number }),
+  oracle: ([a, b], o) => distances(a, b, o.p as number),
   gradient: { of: [0, 1], order: 2 },
 };
 
-const normalizeSpec: OpSpec = {
+const normalizeSpec: OpSpec<1> = {
   name: 'normalize',
   dtypes: floats,
   instances: [...normOrders, -1, -2.5, Number.NEGATIVE_INFINITY].flatMap((p) =>
@@ -86,12 +85,12 @@ const normalizeSpec: OpSpec = {
       draw: (r: Random) => [sample(r, shape, any)],
     })),
   ),
-  run: ([x], o) => pg.normalize(x as Tensor, o),
-  oracle: ([x], o) => alongLines(x as NDArray, o.axis as number, normalized(o.p as number)),
+  run: ([x], o) => pg.normalize(x, o),
+  oracle: ([x], o) => alongLines(x, o.axis as number, normalized(o.p as number)),
   gradient: { of: [0], order: 2 },
 };
 
-const cosineSpec: OpSpec = {
+const cosineSpec: OpSpec<2> = {
   name: 'cosineSimilarity',
   dtypes: floats,
   instances: [
@@ -106,12 +105,12 @@ const cosineSpec: OpSpec = {
     options: { axis },
     draw: (r: Random) => [sample(r, a, any), sample(r, b, any)],
   })),
-  run: ([a, b], o) => pg.cosineSimilarity(a as Tensor, b as Tensor, { axis: o.axis as number }),
-  oracle: ([a, b], o) => cosines(a as NDArray, b as NDArray, o.axis as number),
+  run: ([a, b], o) => pg.cosineSimilarity(a, b, { axis: o.axis as number }),
+  oracle: ([a, b], o) => cosines(a, b, o.axis as number),
   gradient: { of: [0, 1], order: 2 },
 };
 
-const rbfSpec: OpSpec = {
+const rbfSpec: OpSpec<2> = {
   name: 'rbfKernel',
   dtypes: floats,
   instances: [
@@ -127,13 +126,8 @@ const rbfSpec: OpSpec = {
     options,
     draw: (r: Random) => [sample(r, x, any), sample(r, y, any)],
   })),
-  run: ([x, y], o) => pg.rbfKernel(x as Tensor, y as Tensor, o as { gamma?: number }),
-  oracle: ([x, y], o) =>
-    radialBasis(
-      x as NDArray,
-      y as NDArray,
-      (o.gamma as number | undefined) ?? 1 / ((x as NDArray).shape.at(-1) as number),
-    ),
+  run: ([x, y], o) => pg.rbfKernel(x, y, o as { gamma?: number }),
+  oracle: ([x, y], o) => radialBasis(x, y, (o.gamma as number | undefined) ?? 1 / (x.shape.at(-1) as number)),
   gradient: { of: [0, 1], order: 2 },
 };
 

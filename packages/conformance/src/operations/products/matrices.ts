@@ -1,6 +1,5 @@
 /** Matrix products in their usual forms, by their definitions written out. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { einsum, matmul } from '../../oracle/linear.ts';
 import { count, map, nd, type NDArray, permute, reshape, zip } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
@@ -9,7 +8,7 @@ import { broadcast, isFloat, type Made, type Pool, ref } from '../../programs/po
 import type { Value } from '../../programs/program.ts';
 import { floats, type OpSpec } from '../../spec.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { productSpecs } from './row.ts';
+import { ofFactors, productSpecs } from './row.ts';
 
 const any = uniform(-1, 1);
 
@@ -67,7 +66,7 @@ const products: readonly (readonly [readonly number[], readonly number[]])[] = [
   ],
 ];
 
-const matmulSpec: OpSpec = {
+const matmulSpec: OpSpec<2> = {
   name: 'matmul',
   dtypes: floats,
   instances: products.map(([l, r]) => ({
@@ -75,13 +74,13 @@ const matmulSpec: OpSpec = {
     small: count(l) <= 64 && count(r) <= 64 && count(l) > 0,
     draw: (random: Random) => [sample(random, l, any), sample(random, r, any)],
   })),
-  run: ([a, b]) => pg.matmul(a as Tensor, b as Tensor),
-  oracle: ([a, b]) => matmul(a as NDArray, b as NDArray),
-  terms: ([a]) => (a as NDArray).shape[(a as NDArray).shape.length - 1]!,
+  run: ([a, b]) => pg.matmul(a, b),
+  oracle: ([a, b]) => matmul(a, b),
+  terms: ([a]) => a.shape[a.shape.length - 1]!,
   gradient: { of: [0, 1], order: 2 },
 };
 
-const gemmSpec: OpSpec = {
+const gemmSpec: OpSpec<3> = {
   name: 'gemm',
   dtypes: floats,
   instances: [false, true].flatMap((transA) =>
@@ -96,9 +95,8 @@ const gemmSpec: OpSpec = {
       ],
     })),
   ),
-  run: ([a, b, c], o) => pg.gemm(a as Tensor, b as Tensor, { ...o, alpha: 0.5, beta: 2, c: c as Tensor }),
-  oracle: ([a, b, c], o) =>
-    combined(0.5, matmul(turnedIf(o.transA, a as NDArray), turnedIf(o.transB, b as NDArray)), 2, c),
+  run: ([a, b, c], o) => pg.gemm(a, b, { ...o, alpha: 0.5, beta: 2, c: c }),
+  oracle: ([a, b, c], o) => combined(0.5, matmul(turnedIf(o.transA, a), turnedIf(o.transB, b)), 2, c),
   terms: () => 6,
   gradient: { of: [0, 1, 2], order: 2 },
 };
@@ -230,30 +228,30 @@ export const matrixRows: readonly OperationRow[] = [
   {
     name: 'gemv',
     specs: productSpecs([
-      {
+      ofFactors<3>({
         name: 'gemv',
         shapes: [
           [[3, 4], [4], [3]],
           [[33, 17], [17], [33]],
         ],
-        run: ([a, x, y]) => pg.gemv(a as Tensor, x as Tensor, { alpha: 2, beta: -0.5, y: y as Tensor }),
-        f: ([a, x, y]) => combined(2, matmul(a as NDArray, x as NDArray), -0.5, y),
-        terms: ([, x]) => 2 * count((x as NDArray).shape) + 2,
-      },
-      {
+        run: ([a, x, y]) => pg.gemv(a, x, { alpha: 2, beta: -0.5, y: y }),
+        f: ([a, x, y]) => combined(2, matmul(a, x), -0.5, y),
+        terms: ([, x]) => 2 * count(x.shape) + 2,
+      }),
+      ofFactors<2>({
         name: 'gemv of a transpose',
         shapes: [[[4, 3], [4]]],
-        run: ([a, x]) => pg.gemv(a as Tensor, x as Tensor, { transA: true }),
-        f: ([a, x]) => matmul(turned(a as NDArray), x as NDArray),
+        run: ([a, x]) => pg.gemv(a, x, { transA: true }),
+        f: ([a, x]) => matmul(turned(a), x),
         terms: () => 4,
-      },
+      }),
     ]),
     calls: smooth(gemv),
   },
   {
     name: 'dot',
     specs: productSpecs([
-      {
+      ofFactors<2>({
         name: 'dot',
         shapes: [
           [[5], [5]],
@@ -268,9 +266,9 @@ export const matrixRows: readonly OperationRow[] = [
           ],
           [[], [3]],
         ],
-        run: ([a, b]) => pg.dot(a as Tensor, b as Tensor),
+        run: ([a, b]) => pg.dot(a, b),
         f: ([a, b]) => {
-          const [x, y] = [a as NDArray, b as NDArray];
+          const [x, y] = [a, b];
           const letters = 'abcdef';
           if (x.shape.length === 0) return zip((p, q) => p * q, x, y);
           const left = `${letters.slice(0, x.shape.length - 1)}z`;
@@ -279,14 +277,14 @@ export const matrixRows: readonly OperationRow[] = [
           return einsum([left, right.join('')], (left + right.join('')).replaceAll('z', ''), [x, y]);
         },
         terms: () => 6,
-      },
+      }),
     ]),
     calls: smooth(dot),
   },
   {
     name: 'inner',
     specs: productSpecs([
-      {
+      ofFactors<2>({
         name: 'inner',
         shapes: [
           [[5], [5]],
@@ -295,20 +293,17 @@ export const matrixRows: readonly OperationRow[] = [
             [4, 3],
           ],
         ],
-        run: ([a, b]) => pg.inner(a as Tensor, b as Tensor),
-        f: ([a, b]) =>
-          (a as NDArray).shape.length === 1
-            ? einsum(['z', 'z'], '', [a, b] as NDArray[])
-            : einsum(['az', 'bz'], 'ab', [a, b] as NDArray[]),
+        run: ([a, b]) => pg.inner(a, b),
+        f: ([a, b]) => (a.shape.length === 1 ? einsum(['z', 'z'], '', [a, b]) : einsum(['az', 'bz'], 'ab', [a, b])),
         terms: () => 5,
-      },
+      }),
     ]),
     calls: smooth(inner),
   },
   {
     name: 'vdot',
     specs: productSpecs([
-      {
+      ofFactors<2>({
         name: 'vdot',
         shapes: [
           [
@@ -316,10 +311,10 @@ export const matrixRows: readonly OperationRow[] = [
             [3, 2],
           ],
         ],
-        run: ([a, b]) => pg.vdot(a as Tensor, b as Tensor),
-        f: ([a, b]) => einsum(['z', 'z'], '', [reshape(a as NDArray, [6]), reshape(b as NDArray, [6])]),
+        run: ([a, b]) => pg.vdot(a, b),
+        f: ([a, b]) => einsum(['z', 'z'], '', [reshape(a, [6]), reshape(b, [6])]),
         terms: () => 6,
-      },
+      }),
     ]),
     calls: smooth(vdot),
   },

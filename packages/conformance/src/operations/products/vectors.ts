@@ -1,12 +1,11 @@
 /** Products other than the matrix product: of vectors, of blocks, over axes that are named. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { einsum, matmul } from '../../oracle/linear.ts';
 import { at, broadcastTo, build, count, type NDArray, reshape, zip } from '../../oracle/ndarray.ts';
 import { drawn, operand, plain, sums } from '../../programs/operands.ts';
 import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { productSpecs } from './row.ts';
+import { ofFactors, productSpecs } from './row.ts';
 
 function kron(a: NDArray, b: NDArray): NDArray {
   const rank = Math.max(a.shape.length, b.shape.length);
@@ -125,7 +124,7 @@ export const vectorRows: readonly OperationRow[] = [
   {
     name: 'kron',
     specs: productSpecs([
-      {
+      ofFactors<2>({
         name: 'kron',
         shapes: [
           [[3], [2]],
@@ -136,16 +135,16 @@ export const vectorRows: readonly OperationRow[] = [
           [[2], [2, 1, 3]],
           [[], [3]],
         ],
-        run: ([a, b]) => pg.kron(a as Tensor, b as Tensor),
-        f: ([a, b]) => kron(a as NDArray, b as NDArray),
-      },
+        run: ([a, b]) => pg.kron(a, b),
+        f: ([a, b]) => kron(a, b),
+      }),
     ]),
     calls: smooth(kronCall),
   },
   {
     name: 'cross',
     specs: productSpecs([
-      {
+      ofFactors<2>({
         name: 'cross',
         shapes: [
           [[3], [3]],
@@ -155,12 +154,11 @@ export const vectorRows: readonly OperationRow[] = [
             [4, 3],
           ],
         ],
-        run: ([a, b]) => pg.cross(a as Tensor, b as Tensor),
-        f: ([a, b]) =>
-          cross(a as NDArray, b as NDArray, Math.max((a as NDArray).shape.length, (b as NDArray).shape.length) - 1),
+        run: ([a, b]) => pg.cross(a, b),
+        f: ([a, b]) => cross(a, b, Math.max(a.shape.length, b.shape.length) - 1),
         terms: () => 2,
-      },
-      {
+      }),
+      ofFactors<2>({
         name: 'cross along the first axis',
         shapes: [
           [
@@ -168,54 +166,54 @@ export const vectorRows: readonly OperationRow[] = [
             [3, 1],
           ],
         ],
-        run: ([a, b]) => pg.cross(a as Tensor, b as Tensor, 0),
-        f: ([a, b]) => cross(a as NDArray, b as NDArray, 0),
+        run: ([a, b]) => pg.cross(a, b, 0),
+        f: ([a, b]) => cross(a, b, 0),
         terms: () => 2,
-      },
+      }),
     ]),
     calls: smooth(crossCall),
   },
   {
     name: 'bilinear',
     specs: productSpecs([
-      {
+      ofFactors<4>({
         name: 'bilinear',
         shapes: [
           [[2, 3], [2, 4], [2, 3, 4], [2]],
           [[3], [2], [4, 3, 2], [4]],
           [[2, 2, 3], [2, 2, 2], [1, 3, 2], [1]],
         ],
-        run: ([a, b, w, bias]) => pg.bilinear(a as Tensor, b as Tensor, w as Tensor, bias),
-        f: ([a, b, w, bias]) => bilinearOf(a as NDArray, b as NDArray, w as NDArray, bias),
-        terms: ([a, b]) => ((a as NDArray).shape.at(-1) as number) * ((b as NDArray).shape.at(-1) as number) + 1,
-      },
+        run: ([a, b, w, bias]) => pg.bilinear(a, b, w, bias),
+        f: ([a, b, w, bias]) => bilinearOf(a, b, w, bias),
+        terms: ([a, b]) => (a.shape.at(-1) as number) * (b.shape.at(-1) as number) + 1,
+      }),
     ]),
     calls: smooth(bilinear),
   },
   {
     name: 'outer',
     specs: productSpecs([
-      {
+      ofFactors<2>({
         name: 'outer',
         shapes: [
           [[3], [4]],
           [[2, 2], [3]],
         ],
-        run: ([a, b]) => pg.outer(a as Tensor, b as Tensor),
+        run: ([a, b]) => pg.outer(a, b),
         f: ([a, b]) =>
           einsum(
             ['a', 'b'],
             'ab',
-            [a, b].map((x) => reshape(x as NDArray, [count((x as NDArray).shape)])),
+            [a, b].map((x) => reshape(x, [count(x.shape)])),
           ),
-      },
+      }),
     ]),
     calls: smooth(outer),
   },
   {
     name: 'tensordot',
     specs: productSpecs([
-      {
+      ofFactors<2>({
         name: 'tensordot',
         shapes: [
           [
@@ -224,13 +222,13 @@ export const vectorRows: readonly OperationRow[] = [
           ],
         ],
         run: ([a, b]) =>
-          pg.tensordot(a as Tensor, b as Tensor, [
+          pg.tensordot(a, b, [
             [1, -1],
             [1, 0],
           ]),
-        f: ([a, b]) => einsum(['ayz', 'zyb'], 'ab', [a, b] as NDArray[]),
+        f: ([a, b]) => einsum(['ayz', 'zyb'], 'ab', [a, b]),
         terms: () => 12,
-      },
+      }),
     ]),
     calls: smooth(tensordot),
   },
