@@ -179,7 +179,7 @@ class CheckedFile {
     this.source = readFileSync(join(tree.root, path), 'utf8');
     this.isTest = isTest(path);
     this.short = self.folder.split('/')[1];
-    /** Files of the package that it needs from the start. */
+    /** Files of the package that it needs, from the start or later. */
     this.edges = [];
   }
 
@@ -199,7 +199,7 @@ class CheckedFile {
   }
 
   /** An import of a file of the same package. */
-  ownFile({ specifier, kind, line }) {
+  ownFile({ specifier, line }) {
     const { self, path, tree } = this;
     const target = relative(tree.root, resolve(tree.root, dirname(path), specifier))
       .split(sep)
@@ -209,7 +209,7 @@ class CheckedFile {
       return;
     }
     if (!existsSync(join(tree.root, target))) this.say(line, `imports ${specifier}, which does not exist`);
-    if (kind !== 'dynamic') this.edges.push(target);
+    this.edges.push(target);
     if (self.entries.has(target) && !self.entries.has(path) && !this.isTest)
       this.say(line, `imports the package's entry ${specifier}: import from where the names are defined`);
     if (this.isTest) return;
@@ -298,7 +298,7 @@ function checkGraphs({ violations, rooms, roomGraph }, fileGraph) {
       violations.push(`cycle of rooms, types included: ${cycle.join(' -> ')}`);
   const within = ([path, edges]) => [path, edges.filter((target) => fileGraph.has(target))];
   for (const cycle of cyclesOf(new Map([...fileGraph].map(within))))
-    violations.push(`import cycle, types included: ${cycle.join(' -> ')}`);
+    violations.push(`import cycle, types and dynamic imports included: ${cycle.join(' -> ')}`);
 }
 
 /** Violations of the rules below `root`: `{ violations: string[], files: number }`. */

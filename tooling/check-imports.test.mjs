@@ -187,12 +187,19 @@ describe('checkImports', () => {
       'packages/core/src/a.ts': `import { b } from './b.ts';\nexport const a = () => b();\n`,
       'packages/core/src/b.ts': `import { a } from './a.ts';\nexport const b = () => a();\n`,
     };
-    const cycle = expect.stringMatching(/^import cycle, types included: .*(a\.ts.*b\.ts|b\.ts.*a\.ts)/);
+    const cycle = expect.stringMatching(
+      /^import cycle, types and dynamic imports included: .*(a\.ts.*b\.ts|b\.ts.*a\.ts)/,
+    );
     expect(violationsOf(files)).toEqual([cycle]);
     const types = {
       ...files,
       'packages/core/src/b.ts': `import type { A } from './a.ts';\nexport const b = (a: A) => a;\n`,
     };
     expect(violationsOf(types)).toEqual([cycle]);
+    const late = {
+      ...files,
+      'packages/core/src/b.ts': `export const b = () => import('./a.ts');\n`,
+    };
+    expect(violationsOf(late)).toEqual([cycle]);
   });
 });

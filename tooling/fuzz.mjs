@@ -2,17 +2,18 @@
  * `npm run fuzz -- [--help] [--engine NAME] [--threads N] [--kind programs|gradients|errors|trainings|faults|sizes|size-gradients|transforms|transform-gradients] [--seed N] [--programs N] [--seconds N] [--path P] [--all] [--sizes always] [--trace FILE]`
  *
  * Random programs of public operations against float64 formulas, fused and op by op (packages/conformance/src/fuzz). Cases of the suite are steps of
- * them too, with their options. What fails is shrunk by fast-check and printed as TypeScript, with the seed and path that repeat it;
- * errors are calls with one argument changed, of random programs and of every public function, which has its right call made first: they are
- * refused in the words of the library, or come to the same on the engine and on the reference engine;
- * trainings are random networks and optimizers (fuzz/trainings.mjs), on the engine and on the reference engine;
- * faults are trainings on engines that fail (fuzz/faults.mjs): they end with the bits they would have had;
- * sizes are programs of which one extent changes from run to run, or two do, so that sizes share plans; size-gradients the same of derivatives;
- * transforms are programs as functions that compile replays, as bodies of loops and batches, on state that calls change; transform-gradients their
- * derivatives;
- * with --sizes always the first flush of a form is bound to a plan for a class of sizes already (setDynamicSizes): sizes and size-gradients are
- * compared with plans of their own, and of trainings the rows change; errors put every setting back, this one too;
- * with --all every different failure is printed as it is found, unshrunk;
+ * them too, with their options. What fails is shrunk by fast-check and printed as TypeScript, with the seed and path that repeat it. Kinds beside programs:
+ *
+ * - errors: calls with one argument changed, of random programs and of every public function, whose right call is made first. They are refused in the
+ *   words of the library, or come to the same on the engine and on the reference engine. Every setting is put back, `--sizes` too.
+ * - trainings: random networks and optimizers (fuzz/trainings.mjs), on the engine and on the reference engine.
+ * - faults: trainings on engines that fail (fuzz/faults.mjs). They end with the bits they would have had.
+ * - sizes: programs of which one extent changes from run to run, or two do, so that sizes share plans; size-gradients: the same of derivatives.
+ * - transforms: programs as functions that compile replays, as bodies of loops and batches, on state that calls change; transform-gradients: their
+ *   derivatives.
+ *
+ * With --sizes always the first flush of a form is bound to a plan for a class of sizes already (setDynamicSizes). Sizes and size-gradients are
+ * compared with plans of their own, and of trainings the rows change. With --all every different failure is printed as it is found, unshrunk.
  * --trace keeps the program that runs in a file, should the process end with it. The last line is `N passed, N failed, N skipped`, and
  * the exit code 1 if something failed.
  */

@@ -3,9 +3,10 @@
  * keeps the modules; each gets a runtime of its own. So it finds no engine, no plans, no counts and no pending work of the files before it.
  *
  * Nor does it find backends that their tests have registered: it knows those that modules register when they are imported, which happens once in
- * a process. A file whose tests load a backend names it in an import of its own, or later files would not find it.
+ * a process. A file whose tests load a backend names it in an import of its own, or later files would not find it: it fails otherwise.
  */
-import { beforeAll } from 'vitest';
+import { readdirSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { getBackend, listBackends, registerBackend } from '../packages/core/src/engine/registry.ts';
 import { createRuntime, useRuntime } from '../packages/core/src/runtime/runtime.ts';
 
@@ -23,4 +24,20 @@ for (const provider of shared.backends.values()) registerBackend(provider);
 // Modules of the file have been imported by then, and none of its tests has begun.
 beforeAll(() => {
   for (const name of listBackends()) if (!shared.backends.has(name)) shared.backends.set(name, getBackend(name));
+});
+
+/** Backends by the names of their packages. */
+const ofPackages = readdirSync(new URL('../packages', import.meta.url))
+  .filter((name) => name.startsWith('backend-'))
+  .map((name) => name.slice('backend-'.length));
+
+afterAll(() => {
+  useRuntime(own);
+  // Files may register backends of their own under such a name.
+  if (readFileSync(expect.getState().testPath, 'utf8').includes('registerBackend(')) return;
+  const late = listBackends().find((name) => ofPackages.includes(name) && !shared.backends.has(name));
+  if (late !== undefined)
+    throw new Error(
+      `backend '${late}' was loaded while tests ran: import '@polygrad/backend-${late}' at the top of this file, or later files of the process do not find it`,
+    );
 });

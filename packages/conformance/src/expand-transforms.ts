@@ -93,7 +93,10 @@ type Scalar = (...xs: Tensor[]) => Tensor;
 
 /** <gradient of f, directions>. */
 function along(f: Scalar, directions: readonly Tensor[]): Scalar {
-  return (...xs) => (grads(f)(...xs) as Tensor[]).map((g, i) => sum(mul(g, directions[i]!))).reduce((a, b) => a.add(b));
+  return (...xs) =>
+    grads(f)(...xs)
+      .map((g, i) => sum(mul(g, directions[i]!)))
+      .reduce((a, b) => a.add(b));
 }
 
 async function numberOf(f: Scalar, xs: readonly Tensor[]): Promise<number> {

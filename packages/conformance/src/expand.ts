@@ -196,7 +196,7 @@ async function libraryGradients(spec: OpSpec, instance: Instance, inputs: NDArra
     });
     return sum(mul(spec.run(all, options), weight));
   };
-  const result = grads(loss)(...of.map((position) => given[position]!)) as Tensor[];
+  const result = grads(loss)(...of.map((position) => given[position]!));
   const arrays = await arraysOf(result);
   for (const t of [...given, weight]) t.dispose();
   return arrays;

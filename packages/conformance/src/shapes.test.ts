@@ -99,7 +99,7 @@ describe('another shape at every step', () => {
       const dInner = map((d, z) => (z > 0 ? d : 0), product(dq, turned(b)), inner);
       b = map((p, d) => p - rate * d, b, product(turned(dq), turned(active)));
       a = map((p, d) => p - rate * d, a, product(turned(dInner), turned(x)));
-      close([(await loss.item()) as number], [wanted], 1e-4);
+      close([await loss.item()], [wanted], 1e-4);
       loss.dispose();
       // Nothing of a step stays behind on the device.
       if (step === 1) held = memory().numBuffers;
@@ -169,8 +169,8 @@ describe('another shape at every step', () => {
           map((p, d) => p + k * d, a, along),
           map((q, d) => q + k * d, b, alongToo),
         );
-      close([(await loss.item()) as number], [plain(a, b)], 1e-5);
-      close([(await slope.item()) as number], [(moved(1e-5) - moved(-1e-5)) / 2e-5], 1e-5);
+      close([await loss.item()], [plain(a, b)], 1e-5);
+      close([await slope.item()], [(moved(1e-5) - moved(-1e-5)) / 2e-5], 1e-5);
       loss.dispose();
       slope.dispose();
     }

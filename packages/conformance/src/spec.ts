@@ -12,15 +12,29 @@ export const floats: readonly DType[] = ['float32', 'float64'];
 /** The same of operations of all numbers. */
 export const numeric: readonly DType[] = ['float32', 'float64', 'int32'];
 
-export interface OpSpec {
+/** What an operation of N inputs takes; of `2 | 3` the third may be missing. */
+export type Inputs<N extends number, T> = N extends 1
+  ? [T]
+  : N extends 2
+    ? [T, T]
+    : N extends 3
+      ? [T, T, T]
+      : N extends 4
+        ? [T, T, T, T]
+        : N extends 5
+          ? [T, T, T, T, T]
+          : T[];
+
+/** Of an operation that takes N inputs. Its functions are methods, so that specs of any N are specs. */
+export interface OpSpec<out N extends number = number> {
   readonly name: string;
   readonly dtypes: readonly DType[];
   /** Instances: a label and the inputs it draws. */
-  readonly instances: readonly Instance[];
+  readonly instances: readonly Instance<N>[];
   /** Dtype of the inputs that do not follow the case's dtype, by position (indices, masks). */
   readonly inputDTypes?: Readonly<Record<number, DType>>;
-  readonly run: (inputs: Tensor[], options: Options) => Tensor;
-  readonly oracle: (inputs: NDArray[], options: Options) => NDArray;
+  run(inputs: Inputs<N, Tensor>, options: Options): Tensor;
+  oracle(inputs: Inputs<N, NDArray>, options: Options): NDArray;
   /** Dtype of the result, or how it follows from the case's dtype; that one if left out. */
   readonly result?: DType | ((dtype: DType) => DType);
   /**
@@ -31,14 +45,17 @@ export interface OpSpec {
   /** Positions of inputs to differentiate, and to which order (0, 1 or 2). */
   readonly gradient?: { readonly of: readonly number[]; readonly order: 1 | 2 };
   /** Number of terms each result element sums, for the gamma_K allowance of float32. */
-  readonly terms?: (inputs: NDArray[], options: Options) => number;
+  terms?(inputs: Inputs<N, NDArray>, options: Options): number;
 }
+
+/** A spec within a list of others, of so many inputs: `spec<2>({ ... })`. */
+export const spec = <N extends number>(described: OpSpec<N>): OpSpec<N> => described;
 
 export type Options = Readonly<Record<string, unknown>>;
 
-export interface Instance {
+export interface Instance<out N extends number = number> {
   readonly label: string;
-  readonly draw: (random: Random) => NDArray[];
+  draw(random: Random): Inputs<N, NDArray>;
   readonly options?: Options;
   /** Small enough for finite differences element by element. */
   readonly small?: boolean;

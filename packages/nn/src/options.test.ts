@@ -75,6 +75,11 @@ it('fit and evaluate refuse theirs, too', async () => {
   await expect(nn.fit(model, [], { epoch: 1 } as never)).rejects.toThrow(
     "[fit] no option 'epoch', did you mean 'epochs'?",
   );
+  for (const name of ['batch_size', 'batchSize'])
+    await expect(nn.fit(model, [], { [name]: 32 } as never)).rejects.toThrow(
+      `[fit] no option '${name}'; data gives batches, as Dataset.from(rows).batch(32) does`,
+    );
+  await expect(nn.fit(model, [], { lr: 0.1 } as never)).rejects.toThrow("[fit] no option 'lr'; the optimizer has it");
   await expect(nn.fit(model, [], { loss: 'mse' } as never)).rejects.toThrow(
     "[fit] bad loss: 'mse'; must be a function",
   );

@@ -4,6 +4,7 @@
  * Everything that must know "what is a float16" asks this table; nothing else in the library lists dtypes.
  * Promotion between dtypes lives in `promotion.ts`; what an engine can hold is in its `caps.dtypes`.
  */
+import { mustBe, told } from '#shown-as';
 import { ArgumentError, OperationError } from './errors.ts';
 import { say, shown } from './shown.ts';
 
@@ -93,7 +94,7 @@ export function checkDType(op: string, dtype: DType): void {
   if (typeof dtype !== 'string' || !Object.hasOwn(dtypeInfo, dtype))
     throw new ArgumentError(
       op,
-      say`no such dtype: ${shown(dtype)}; must be one of ${Object.keys(dtypeInfo).join(', ')}`,
+      say`no such dtype: ${shown(dtype)}${told ? mustBe(dtype) : '; must be'} one of ${Object.keys(dtypeInfo).join(', ')}`,
     );
 }
 

@@ -62,6 +62,17 @@ it('trees of tensors that hold themselves are refused, and those that branch wit
   });
 });
 
+it('trees are replaced in order, once they are known to end, with all keys they have', () => {
+  const seen: unknown[] = [];
+  const note = (x: unknown): unknown => seen.push(x) * 10;
+  const tree = JSON.parse('{"b": ["p", {"__proto__": "q"}], "a": [], "c": "r"}') as unknown;
+  const made = mapNested('map', tree, null, note, () => null);
+  expect(seen).toEqual(['p', 'q', 'r']);
+  expect(JSON.stringify(made)).toBe('{"b":[10,{"__proto__":20}],"a":[],"c":30}');
+  expect(() => mapNested('map', ['s', cyclic()], null, note, () => null)).toThrow('argument holds itself');
+  expect(seen).toHaveLength(3);
+});
+
 it('what is disposed, or returned from a scope, may hold itself', () => {
   const t = pg.ones([2]);
   const knot: { self?: unknown; readonly list: unknown[] } = { list: [t, ...cyclic(), branching(60)] };

@@ -73,14 +73,19 @@ function entriesOf(source: unknown): { readonly keys: readonly string[] | null; 
   return isPlain(source) ? { keys: Object.keys(source), values: Object.values(source) } : null;
 }
 
-/** A list or object in whose entries the walk is; `keys` are null for lists. */
+/** A list or object in whose entries the walk is, and the one that replaces it; `keys` are null for lists. */
 interface Level<C> {
   readonly source: unknown;
   readonly keys: readonly string[] | null;
   readonly values: Row;
-  readonly mapped: unknown[];
+  readonly made: Holder;
   readonly context: C;
+  /** The entry that is next. */
+  at: number;
 }
+
+/** A list or object that is being filled. */
+type Holder = Record<string | number, unknown>;
 
 /**
  * The same lists and plain objects with everything else in them replaced: lists in order, objects in the order of their keys. `step` gives
@@ -94,28 +99,13 @@ export function mapNested<C>(
   leaf: (value: unknown, context: C) => unknown,
   step: (context: C, key: string | number) => C,
 ): unknown {
-  mapped(
-    op,
-    value,
-    null,
-    () => null,
-    () => null,
-  );
-  return mapped(op, value, context, leaf, step);
-}
-
-function mapped<C>(
-  op: string,
-  value: unknown,
-  context: C,
-  leaf: (value: unknown, context: C) => unknown,
-  step: (context: C, key: string | number) => C,
-): unknown {
   const levels: Level<C>[] = [];
+  const left: (() => void)[] = [];
   let count = 0;
-  const enter = (source: unknown, own: C): boolean => {
+  /** What replaces a value, if that has entries; they are next then. */
+  const enter = (source: unknown, own: C): Holder | null => {
     const entries = entriesOf(source);
-    if (entries === null) return false;
+    if (entries === null) return null;
     count += entries.values.length + 1;
     if (levels.some((level) => level.source === source))
       throw new ArgumentError(op, 'argument holds itself: a list or object is among its own entries; pass a tree');
@@ -124,24 +114,30 @@ function mapped<C>(
         op,
         say`argument is too large: more than ${levels.length === mostLevels ? say`${mostLevels} levels` : say`${mostParts} entries`}; pass fewer tensors`,
       );
-    levels.push({ source, ...entries, mapped: [], context: own });
-    return true;
+    // All keys from the start: they keep their order, and `__proto__` is one as any other.
+    const made = (entries.keys === null ? [] : Object.fromEntries(entries.keys.map((key) => [key]))) as Holder;
+    levels.push({ source, ...entries, made, context: own, at: 0 });
+    return made;
   };
-  if (!enter(value, context)) return leaf(value, context);
-  for (;;) {
-    const { keys, values, mapped, context: own } = levels.at(-1)!;
-    const i = mapped.length;
-    if (i < values.length) {
-      const inner = step(own, keys === null ? i : keys[i]!);
-      if (!enter(values[i], inner)) mapped.push(leaf(values[i], inner));
+  const root = enter(value, context);
+  if (root === null) return leaf(value, context);
+  for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
+    const { keys, values, made, context: own } = level;
+    const i = level.at++;
+    if (i >= values.length) {
+      levels.pop();
       continue;
     }
-    levels.pop();
-    const done = keys === null ? mapped : Object.fromEntries(keys.map((key, k) => [key, mapped[k]]));
-    const above = levels.at(-1);
-    if (above === undefined) return done;
-    above.mapped.push(done);
+    const key = keys === null ? i : keys[i]!;
+    const inner = step(own, key);
+    made[key] =
+      enter(values[i], inner) ??
+      left.push(() => {
+        made[key] = leaf(values[i], inner);
+      });
   }
+  for (const replace of left) replace();
+  return root;
 }
 
 /** Calls `visit` once for every value in nested lists, Maps and plain objects that is none of these. They may hold themselves. */

@@ -22,6 +22,16 @@ export function meantOf(_op: string): string {
 }
 
 /*@__NO_SIDE_EFFECTS__*/
+export function nearest(_name: string, _known: readonly string[]): string | undefined {
+  return undefined;
+}
+
+/*@__NO_SIDE_EFFECTS__*/
+export function mustBe(_value: unknown): string {
+  return '; must be';
+}
+
+/*@__NO_SIDE_EFFECTS__*/
 export function lacking(_engine: object): string {
   return '';
 }

@@ -1,5 +1,5 @@
 /** Options checked against a table: unknown names and values that do not fit are refused, with what would fit. */
-import { meantOf, told } from '#shown-as';
+import { meantOf, mustBe, nearest, told } from '#shown-as';
 import { type DType, dtypeInfo } from './dtype.ts';
 import { ArgumentError } from './errors.ts';
 import { isPlain, say, shown } from './shown.ts';
@@ -71,32 +71,13 @@ export function checkFields<Options>(
       const meant = told && nearest(name, Object.keys(rules));
       throw new Failed(op, say`no option '${name}'${meant ? say`, did you mean '${meant}'? K` : '; k'}${known()}`);
     }
-    const [fits, wanted] = rules[name as OptionName<Options>];
-    if (value !== undefined && !fits(value)) throw new Failed(op, say`bad ${name}: ${shown(value)}; must be ${wanted}`);
-  }
-}
-
-/**
- * The known name that shares most letters with another, in their order; a short one may be those of a longer word: lr, learningRate. Of several such
- * the longest.
- */
-function nearest(name: string, known: readonly string[]): string | undefined {
-  // Axes are called dims elsewhere.
-  const bare = name.toLowerCase().replace(/^dims?/, 'axis');
-  let best: string | undefined;
-  let most = 0.5;
-  for (const candidate of known) {
-    const letters = candidate.toLowerCase();
-    let [at, common] = [0, 0];
-    for (const letter of letters) {
-      const found = bare.indexOf(letter, at);
-      if (found >= 0) [at, common] = [found + 1, common + 1];
+    const rule = rules[name as OptionName<Options>];
+    const [fits, wanted] = rule;
+    if (value !== undefined && !fits(value)) {
+      const must = told && rule === marks['%'] ? mustBe(value) : '; must be';
+      throw new Failed(op, say`bad ${name}: ${shown(value)}${must} ${wanted}`);
     }
-    const whole = common === letters.length && bare[0] === letters[0];
-    const score = whole ? letters.length : (2 * common) / (letters.length + bare.length);
-    if (score > most) [best, most] = [candidate, score];
   }
-  return best;
 }
 
 /** The property every handle of a tensor has. */

@@ -93,6 +93,48 @@ export function meantOf(op: string): string {
   return `, and ${op}(f) is the function to call, as in ${op}(f)(x)`;
 }
 
+/**
+ * The known name that shares most letters with another, in their order; a short one may be those of a longer word: lr, learningRate. Of several such
+ * the longest.
+ */
+export function nearest(name: string, known: readonly string[]): string | undefined {
+  // Axes are called dims elsewhere.
+  const bare = name.toLowerCase().replace(/^dims?/, 'axis');
+  let best: string | undefined;
+  let most = 0.5;
+  for (const candidate of known) {
+    const letters = candidate.toLowerCase();
+    let [at, common] = [0, 0];
+    for (const letter of letters) {
+      const found = bare.indexOf(letter, at);
+      if (found >= 0) [at, common] = [found + 1, common + 1];
+    }
+    const whole = common === letters.length && bare[0] === letters[0];
+    const score = whole ? letters.length : (2 * common) / (letters.length + bare.length);
+    if (score > most) [best, most] = [candidate, score];
+  }
+  return best;
+}
+
+/** Dtypes by the names that C and PyTorch have for them. */
+const dtypes: Readonly<Record<string, string>> = {
+  float: 'float32',
+  double: 'float64',
+  half: 'float16',
+  int: 'int32',
+  long: 'int64',
+  short: 'int16',
+  byte: 'uint8',
+  boolean: 'bool',
+};
+
+/** What stands between a wrong value and what it must be: for the name that a dtype has elsewhere, its name here. */
+export function mustBe(value: unknown): string {
+  const name = typeof value === 'string' ? value.replace(/^.*\./, '') : '';
+  const meant = Object.hasOwn(dtypes, name) ? dtypes[name] : undefined;
+  return meant === undefined ? '; must be' : `, did you mean '${meant}'? Must be`;
+}
+
 /** What an object that is taken for an engine has not. */
 export function lacking(engine: object): string {
   const parts = 'name device caps alloc free upload download compile release submit idle memory dispose'.split(' ');

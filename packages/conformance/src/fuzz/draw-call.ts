@@ -1,7 +1,7 @@
 /** Draws calls with one argument changed: of a random program's calls, and of the right calls of all public functions. */
 import { type CallTable, callText, type Change, changedCalls, type RightCall } from '@polygrad/testing';
 import type { Choices } from '../programs/choices.ts';
-import { type Arg, type CallStep, type Program, Ref, refsOf, type Step, uses } from '../programs/program.ts';
+import { type Arg, type Program, Ref, refsOf, type Step, uses } from '../programs/program.ts';
 
 /** A call of a function, and its text. */
 export interface DrawnCall {
@@ -45,9 +45,7 @@ function neededBy({ args }: RightCall, steps: readonly Step[]): Step[] {
 
 /** One of the program's calls with one argument changed, a value to another one of the program; null if it has no call. */
 export function drawFromProgram(program: Program, table: CallTable, c: Choices): ProgramCall | null {
-  const calls = program.steps.flatMap((s, i) =>
-    s.kind === 'call' && s.run === undefined ? [{ step: s as CallStep, i }] : [],
-  );
+  const calls = program.steps.flatMap((s, i) => (s.kind === 'call' && s.run === undefined ? [{ step: s, i }] : []));
   if (calls.length === 0) return null;
   const { step, i } = c.pick(calls);
   const before = program.steps.slice(0, i);

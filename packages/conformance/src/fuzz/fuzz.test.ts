@@ -284,7 +284,7 @@ describe('the check of derivatives', () => {
         op: 'square',
         args: [new Ref(0)],
         dtype: 'float64',
-        formula: (x) => ({ shape: [2], data: (x as NDArray).data.map((v) => v ** power) }),
+        formula: (x) => ({ shape: [2], data: x.data.map((v) => v ** power) }),
         noise: 'out',
         ordered: true,
       },

@@ -269,7 +269,7 @@ async function differences({ comparisons, problem, directions, gradient, sum, ma
 
 /** The gradient with a checkpoint, by backward() and by a tape. */
 async function otherWays({ comparisons, problem, points, gradient, sum }: Found, close: number): Promise<void> {
-  const again = await arraysOf(pg.grads((...xs: Tensor[]) => pg.checkpoint(problem.run, ...xs))(...points) as Tensor[]);
+  const again = await arraysOf(pg.grads((...xs: Tensor[]) => pg.checkpoint(problem.run, ...xs))(...points));
   comparisons.agree('gradient with checkpoint', sum(again), sum(gradient), close);
 
   const leaves = problem.points();
@@ -298,10 +298,8 @@ async function inBatches(found: Found, close: number): Promise<void> {
   const batch = points.map((t, i) => pg.stack([t, moved[i]!]));
   const both = await arrayOf(pg.vmap(problem.run)(...batch));
   const one = await arrayOf(pg.scope(() => problem.run(...moved)));
-  const apart = await arraysOf(
-    pg.vmap((...xs: Tensor[]) => pg.grads(problem.run)(...xs) as Tensor[])(...batch) as Tensor[],
-  );
-  const there = await arraysOf(pg.grads(problem.run)(...moved) as Tensor[]);
+  const apart = await arraysOf(pg.vmap((...xs: Tensor[]) => pg.grads(problem.run)(...xs))(...batch));
+  const there = await arraysOf(pg.grads(problem.run)(...moved));
   pg.dispose([moved, batch]);
   const part = (half: number): NDArray[] =>
     apart.map(({ shape, data }) => {
@@ -330,7 +328,7 @@ async function compare(program: Program, comparisons: Comparisons, nudge = 0): P
     const probeTensors = probes.map(wide);
     const directionTensors = directions.map(wide);
     try {
-      const gradient = await arraysOf(pg.grads(problem.run)(...points) as Tensor[]);
+      const gradient = await arraysOf(pg.grads(problem.run)(...points));
       const sum = (of: readonly NDArray[]): number => of.reduce((s, g, i) => s + dot(g, directions[i]!), 0);
       const scale = gradient.reduce((s, g, i) => s + size(g, directions[i]!), 0);
       const found = { comparisons, problem, points, directions, gradient, sum, scale, value, magnitude };
@@ -368,14 +366,14 @@ async function second(
   { points, directions, directionTensors, probes, probeTensors }: Probe,
   along: (ts: readonly Tensor[], vs: readonly Tensor[]) => Tensor,
 ): Promise<void> {
-  const tilt = (...xs: Tensor[]): Tensor => along(pg.grads(problem.run)(...xs) as Tensor[], probeTensors);
-  const twice = await arraysOf(pg.grads(tilt)(...points) as Tensor[]);
+  const tilt = (...xs: Tensor[]): Tensor => along(pg.grads(problem.run)(...xs), probeTensors);
+  const twice = await arraysOf(pg.grads(tilt)(...points));
   const sum = twice.reduce((s, g, i) => s + dot(g, directions[i]!), 0);
   const scale = twice.reduce((s, g, i) => s + size(g, directions[i]!), 0);
   const slopeAlong = (ways: readonly NDArray[]): Promise<Slope | null> =>
     slope(async (by) => {
       const xs = problem.points(problem.at(ways, by));
-      const gs = await arraysOf(pg.grads(problem.run)(...xs) as Tensor[]);
+      const gs = await arraysOf(pg.grads(problem.run)(...xs));
       pg.dispose(xs);
       return gs.reduce((s, g, i) => s + dot(g, probes[i]!), 0);
     });
@@ -385,7 +383,7 @@ async function second(
   // Equal values may have equal gradients, as the least of cosh(x) and cosh(y) at 0. There the gradient has a corner.
   const isCorner = async (): Promise<boolean> => !(await isSmooth(expected, directions, slopeAlong));
   await comparisons.agreeOrCorner('second derivative', sum, expected.value, allowed, isCorner);
-  const products = await arraysOf(pg.hvp(problem.run, [...points], [...directionTensors]) as Tensor[]);
+  const products = await arraysOf(pg.hvp(problem.run, [...points], [...directionTensors]));
   const forward = products.reduce((s, g, i) => s + dot(g, probes[i]!), 0);
   comparisons.agree('hvp and gradient of gradient', forward, sum, 1e-8 * scale + 1e-9);
   const rate = (...xs: Tensor[]): Tensor => pg.jvp(problem.run, xs, [...directionTensors])[1];

@@ -205,7 +205,7 @@ function filled(pool: Pool, n: number): Made | null {
     [rest, few],
     [rest, few],
     [few, rest],
-  ]) as [number, number];
+  ]);
   const widths = x.shape.map((_, i) => (i === axis ? [low, high] : [0, 0]));
   const shape = x.shape.map((k, i) => (i === axis ? low + m + high : k));
   return {

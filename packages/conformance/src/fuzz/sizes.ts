@@ -221,7 +221,7 @@ async function gradients(program: Program): Promise<NDArray[]> {
   return leavingNothing(async () => {
     const points = problem.points();
     try {
-      return await arraysOf(pg.grads(problem.run)(...points) as pg.Tensor[]);
+      return await arraysOf(pg.grads(problem.run)(...points));
     } finally {
       pg.dispose(points);
       await settled();

@@ -64,19 +64,19 @@ function operandOf(c: Choices, a: NDArray, dtype: DType, add: Add, input: Input)
       shape,
       a.data.map((x) => -x),
     );
-    return add('neg', { args: [new Ref(negative.id)], dtype, formula: (x) => map(x as NDArray, (v) => -v) });
+    return add('neg', { args: [new Ref(negative.id)], dtype, formula: (x) => map(x, (v) => -v) });
   }
   if (way === 'flip') {
     const axes = [c.nat(shape.length)];
     const turned = input(dtype, shape, flip(a, axes).data);
     const args = [new Ref(turned.id), axes];
-    return add('flip', { args, dtype, formula: (x) => flip(x as NDArray, axes) });
+    return add('flip', { args, dtype, formula: (x) => flip(x, axes) });
   }
   const axes = shape.map((_, i) => shape.length - 1 - i);
   const across = permute(a, axes);
   const there = input(dtype, across.shape, across.data);
   const args = [new Ref(there.id), axes];
-  return add('permute', { args, dtype, formula: (x) => permute(x as NDArray, axes) });
+  return add('permute', { args, dtype, formula: (x) => permute(x, axes) });
 }
 
 /** Adds operands and the call of a case. */

@@ -180,7 +180,7 @@ const zerosOf = (t: Tensor): Tensor => pg.zeros([...t.shape], { dtype: t.dtype }
 
 /** A function over one more axis of its arguments: a loop that also carries what it gave last, or a batch. */
 function lifted(f: Lifted, by: Lift, { reverse, recompute }: Plan): Lifted {
-  if (by === 'vmap') return (...stacked) => pg.vmap((...xs: Tensor[]) => f(...xs) as Tensor[])(...stacked) as Tensor[];
+  if (by === 'vmap') return (...stacked) => pg.vmap((...xs: Tensor[]) => f(...xs))(...stacked);
   return (...stacked) => {
     const first = f(...stacked.map((t) => pg.select(t, 0, 0)));
     const [last, all] = pg.scan(
@@ -305,13 +305,13 @@ export class TransformFuzz {
     const problem = new Problem(subject.program);
     if (problem.empty || problem.inputs.some((s) => !varied.includes(s))) return;
     const run = plan.wrapped.reduce(wrappedBy, problem.run);
-    const gradients: Lifted = (...xs) => pg.grads(run)(...xs) as Tensor[];
+    const gradients: Lifted = (...xs) => pg.grads(run)(...xs);
     const alone: NDArray[][] = [];
     for (let k = 0; k < many; k++)
       alone.push(
         await leavingNothing(async () => {
           const points = varied.map((s, i) => inputTensor(series[i]![k]!, s.dtype, s.shape));
-          const result = await arraysOf(pg.grads(problem.run)(...points) as Tensor[]);
+          const result = await arraysOf(pg.grads(problem.run)(...points));
           pg.dispose(points);
           return result;
         }),
@@ -324,9 +324,7 @@ export class TransformFuzz {
     if (plan.inner.length === 0) return;
     // The gradient of a loop or a batch is that of its parts.
     const whole: Lifted = (...stacked) =>
-      pg.grads((...xs: Tensor[]) => pg.sum(transformed((...each) => [run(...each)], plan)(...xs)[0]!))(
-        ...stacked,
-      ) as Tensor[];
+      pg.grads((...xs: Tensor[]) => pg.sum(transformed((...each) => [run(...each)], plan)(...xs)[0]!))(...stacked);
     for (const { k, outcomes } of await this.#run(given, series, () => whole, true))
       near(`gradient of ${plan.way} at inputs ${k}`, outcomes, alone[k]!);
   }
@@ -407,7 +405,7 @@ function unstacked(outcomes: readonly Outcome[], sizes: readonly number[]): Outc
 /** Calls with arguments: one set of inputs after the other, or many at once, stacked. */
 async function onArguments({ varied, plan }: Subject, series: readonly Series[], f: Lifted): Promise<Found> {
   const stacks = plan.inner.length > 0;
-  const compiled = plan.compiled ? pg.compile((...xs: Tensor[]) => f(...xs) as Tensor[], { check: plan.check }) : null;
+  const compiled = plan.compiled ? pg.compile((...xs: Tensor[]) => f(...xs), { check: plan.check }) : null;
   const call = compiled ?? ((...xs: Tensor[]) => pg.scope(() => f(...xs)));
   const found: Found = [];
   // Calls of loops and batches cost as much as their sets of inputs: as few as tell something.

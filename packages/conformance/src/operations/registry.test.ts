@@ -2,6 +2,8 @@
 import * as pg from '@polygrad/core';
 import { describe, expect, it } from 'vitest';
 import { packagedGoldens, readGoldens } from '../goldens/file.ts';
+import { nd } from '../oracle/ndarray.ts';
+import { type Instance, spec } from '../spec.ts';
 import { operations } from './registry.ts';
 
 const names = operations.map(({ name }) => name);
@@ -21,6 +23,20 @@ describe('the registry of operations', () => {
     const goldens = await readGoldens(packagedGoldens() as Uint8Array);
     const missing = new Set(goldens.map(({ op }) => op).filter((op) => op in pg && !names.includes(op)));
     expect([...missing]).toEqual([]);
+  });
+
+  it('is of specs that draw as many inputs as they name', () => {
+    const one: Instance<1> = { label: '', draw: () => [nd([], [1])] };
+    const rest = { name: 'add', dtypes: [], gradient: { of: [0], order: 2 } } as const;
+    const sum = spec<2>({
+      ...rest,
+      // @ts-expect-error: draws one input, and takes two
+      instances: [one],
+      run: ([a, b]) => pg.add(a, b),
+      // @ts-expect-error: there is no third
+      oracle: ([_a, _b, c]) => c,
+    });
+    expect(sum.instances).toHaveLength(1);
   });
 
   it('names every case once', () => {

@@ -106,7 +106,7 @@ export function radialBasis(x: NDArray, y: NDArray, gamma: number): NDArray {
 export function bag(table: NDArray, bags: readonly (readonly [number, number])[][], mode: string): NDArray {
   const width = table.shape[1]!;
   return build([bags.length, width], ([b, d]) => {
-    const rows = (bags[b as number] as [number, number][]).map(([row, f]) => f * at(table, [row, d as number]));
+    const rows = (bags[b] as [number, number][]).map(([row, f]) => f * at(table, [row, d]));
     if (rows.length === 0) return 0;
     if (mode === 'max') return Math.max(...rows);
     const sum = rows.reduce((x, y) => x + y, 0);

@@ -77,13 +77,13 @@ export function convolve(input: NDArray, w: NDArray, o: WindowOptions, local = f
   const [features, depth] = w.shape as [number, number];
   const perGroup = features / (o.groups ?? 1);
   const y = build([x.shape[0]!, features, ...windows.map((q) => q.out)], ([image, feature, ...position]) => {
-    const group = Math.floor((feature as number) / perGroup);
+    const group = Math.floor(feature / perGroup);
     let sum = 0;
     for (const [c, ...tap] of indices([depth, ...size])) {
       const source = position.map((q, i) => place(windows[i]!, q, tap[i]!));
       if (!inside(windows, source)) continue;
-      const weight = at(w, [feature as number, c as number, ...(local ? position : []), ...tap]);
-      sum += at(x, [image as number, group * depth + (c as number), ...source]) * weight;
+      const weight = at(w, [feature, c as number, ...(local ? position : []), ...tap]);
+      sum += at(x, [image, group * depth + (c as number), ...source]) * weight;
     }
     return sum;
   });
@@ -106,7 +106,7 @@ export function convolveTransposed(input: NDArray, w: NDArray, o: WindowOptions)
   );
   const depth = x.shape[1]! / groups;
   const y = build([x.shape[0]!, perGroup * groups, ...out], ([image, feature, ...target]) => {
-    const group = Math.floor((feature as number) / perGroup);
+    const group = Math.floor(feature / perGroup);
     let sum = 0;
     for (const [c, ...source] of indices([depth, ...spatial])) {
       for (const tap of indices(size)) {
@@ -117,7 +117,7 @@ export function convolveTransposed(input: NDArray, w: NDArray, o: WindowOptions)
         );
         if (!hit) continue;
         const channel = group * depth + (c as number);
-        sum += at(x, [image as number, channel, ...source]) * at(w, [channel, (feature as number) % perGroup, ...tap]);
+        sum += at(x, [image, channel, ...source]) * at(w, [channel, feature % perGroup, ...tap]);
       }
     }
     return sum;
@@ -212,7 +212,7 @@ export function unpool(input: NDArray, positions: NDArray, out: readonly number[
     const flat = target.reduce((f, t, i) => f * out[i]! + t, 0);
     const found: number[] = [];
     for (const source of indices(spatial)) {
-      const index = [image as number, channel as number, ...source];
+      const index = [image, channel, ...source];
       if (at(p, index) === flat) found.push(at(x, index));
     }
     return found.length === 0 ? 0 : found.reduce((a, b) => a + b, 0) / found.length;

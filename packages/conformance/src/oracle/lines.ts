@@ -10,7 +10,7 @@ export function alongLines(a: NDArray, axis: number, f: (line: number[]) => numb
   const n = a.shape[axis]!;
   const lines: number[][] = [];
   for (let start = 0; n > 0 && start < moved.data.length; start += n) lines.push(f(moved.data.slice(start, start + n)));
-  const size = n === 0 ? f([]).length : ((lines[0] ?? f(new Array<number>(n).fill(0))).length as number);
+  const size = n === 0 ? f([]).length : (lines[0] ?? f(new Array<number>(n).fill(0))).length;
   const result = nd([...moved.shape.slice(0, last), size], lines.flat());
   const back = a.shape.map((_, i) => (i === axis ? last : toEnd.indexOf(i)));
   return permute(result, back);
@@ -23,7 +23,7 @@ export function linesOf(x: NDArray, axis: number, size: number, f: (line: number
   const moved = permute(x, toEnd);
   const n = x.shape[axis]!;
   const rows = count(moved.shape.slice(0, last));
-  const data = Array.from({ length: rows }, (_, r) => f(moved.data.slice(r * n, (r + 1) * n) as number[])).flat();
+  const data = Array.from({ length: rows }, (_, r) => f(moved.data.slice(r * n, (r + 1) * n))).flat();
   const back = x.shape.map((_, i) => toEnd.indexOf(i));
   return permute(nd([...moved.shape.slice(0, last), size], data), back);
 }

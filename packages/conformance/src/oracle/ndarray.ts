@@ -45,10 +45,13 @@ export function at(a: NDArray, index: readonly number[]): number {
   return a.data[ravel(index, a.shape)]!;
 }
 
+/** An index into an array of a shape: as many numbers as the shape has, where that is known. */
+type IndexOf<S extends readonly number[]> = { -readonly [K in keyof S]: number };
+
 /** Builds an array by asking for the value at every index. */
-export function build(shape: readonly number[], value: (index: number[]) => number): NDArray {
+export function build<const S extends readonly number[]>(shape: S, value: (index: IndexOf<S>) => number): NDArray {
   const data: number[] = [];
-  for (const index of indices(shape)) data.push(value(index));
+  for (const index of indices(shape)) data.push(value(index as IndexOf<S>));
   return { shape, data };
 }
 

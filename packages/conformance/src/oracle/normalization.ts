@@ -54,15 +54,13 @@ export function graphConvolution(
 ): NDArray {
   const [n, channels] = x.shape.slice(-2) as [number, number];
   const batch = x.shape.slice(0, -2);
-  const a = build([n, n], ([i, j]) => at(adjacency, [i as number, j as number]) + (o.selfLoops && i === j ? 1 : 0));
+  const a = build([n, n], ([i, j]) => at(adjacency, [i, j]) + (o.selfLoops && i === j ? 1 : 0));
   const degree = Array.from({ length: n }, (_, i) =>
     Array.from({ length: n }, (__, j) => at(a, [i, j])).reduce((s, v) => s + v, 0),
   );
   const root = (i: number): number => (degree[i]! > 0 ? 1 / Math.sqrt(degree[i]!) : 0);
   const weighted = build([n, n], ([i, j]) =>
-    o.normalize === 'symmetric'
-      ? root(i as number) * at(a, [i as number, j as number]) * root(j as number)
-      : at(a, [i as number, j as number]),
+    o.normalize === 'symmetric' ? root(i) * at(a, [i, j]) * root(j) : at(a, [i, j]),
   );
   return build([...batch, n, w.shape[1]!], (index) => {
     const [i, f] = index.slice(-2) as [number, number];

@@ -29,6 +29,15 @@ export function sample(random: Random, shape: readonly number[], draw: (r: Rando
   return nd(shape, data);
 }
 
+/** An array of each shape, one after the other. */
+export function samples<const S extends readonly (readonly number[])[]>(
+  random: Random,
+  shapes: S,
+  draw: (r: Random) => number,
+): { -readonly [K in keyof S]: NDArray } {
+  return shapes.map((shape) => sample(random, shape, draw)) as { -readonly [K in keyof S]: NDArray };
+}
+
 /** Uniform in [low, high). */
 export function uniform(low: number, high: number): (r: Random) => number {
   return (r) => low + (high - low) * r();

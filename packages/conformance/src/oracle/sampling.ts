@@ -83,7 +83,7 @@ export function sampleGrid(input: NDArray, grid: NDArray, o: GridOptions, layout
   const out = grid.shape.slice(1, -1);
   const y = build([x.shape[0]!, x.shape[1]!, ...out], ([image, channel, ...position]) => {
     const axes = spatial.map((n, i): [number, number][] => {
-      const g = at(grid, [image as number, ...position, rank - 1 - i]);
+      const g = at(grid, [image, ...position, rank - 1 - i]);
       const centre = o.alignCorners ? ((g + 1) / 2) * (n - 1) : ((g + 1) * n - 1) / 2;
       if (o.mode === 'bicubic') {
         const base = Math.floor(centre);
@@ -106,7 +106,7 @@ export function sampleGrid(input: NDArray, grid: NDArray, o: GridOptions, layout
       const picked = choice.map((c, i) => (axes[i] as [number, number][])[c] as [number, number]);
       if (picked.some(([index], i) => index < 0 || index >= spatial[i]!)) continue;
       const weight = picked.reduce((w, [, part]) => w * part, 1);
-      sum += weight * at(x, [image as number, channel as number, ...picked.map(([index]) => index)]);
+      sum += weight * at(x, [image, channel, ...picked.map(([index]) => index)]);
     }
     return sum;
   });

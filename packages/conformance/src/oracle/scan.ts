@@ -16,7 +16,7 @@ function stacked(rows: readonly NDArray[], shape: readonly number[]): NDArray {
 }
 
 /** Element by element. */
-export const add = (a: NDArray, b: NDArray): NDArray => zip((x, y) => (x as number) + (y as number), a, b);
+export const add = (a: NDArray, b: NDArray): NDArray => zip((x, y) => x + y, a, b);
 
 /** The oracle's scan: the same function of arrays, one step after the other. */
 export function scanned(

@@ -5,13 +5,13 @@ import { matmul } from '../oracle/linear.ts';
 import { at, build, count, map, type NDArray, reduce, zip } from '../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../oracle/random.ts';
 import { total } from '../oracle/sums.ts';
-import { floats, type OpSpec } from '../spec.ts';
+import { floats, type OpSpec, spec } from '../spec.ts';
 
 const positives = (v: readonly number[]): number => v.filter((x) => x > 0).length;
 const largest = (v: readonly number[]): number => Math.max(...v);
 
 /** The exponentials of what is reduced over the axis before the last, by their norm along the last. */
-function rowByNorm(name: string, run: (x: Tensor) => Tensor, fold: (v: readonly number[]) => number): OpSpec {
+function rowByNorm(name: string, run: (x: Tensor) => Tensor, fold: (v: readonly number[]) => number): OpSpec<1> {
   return {
     name: `rows of ${name} by their norm`,
     dtypes: floats,
@@ -30,14 +30,14 @@ function rowByNorm(name: string, run: (x: Tensor) => Tensor, fold: (v: readonly 
       draw: (r: Random) => [sample(r, shape, uniform(-1, 1))],
     })),
     run: ([x]) => {
-      const row = pg.exp(pg.mul(run(x as Tensor), 0.1));
+      const row = pg.exp(pg.mul(run(x), 0.1));
       return pg.div(row, pg.norm(row, { axis: -1, keepDims: true }));
     },
     oracle: ([x]) => {
-      const { shape } = x as NDArray;
-      return byNorm(map(reduce(x as NDArray, [shape.length - 2], fold), (v) => Math.exp(v * 0.1)));
+      const { shape } = x;
+      return byNorm(map(reduce(x, [shape.length - 2], fold), (v) => Math.exp(v * 0.1)));
     },
-    terms: ([x]) => count((x as NDArray).shape),
+    terms: ([x]) => count(x.shape),
     gradient: { of: [0], order: 2 },
   };
 }
@@ -45,13 +45,13 @@ function rowByNorm(name: string, run: (x: Tensor) => Tensor, fold: (v: readonly 
 function byNorm(row: NDArray): NDArray {
   const last = row.shape.length - 1;
   return zip(
-    (x, n) => (x as number) / (n as number),
+    (x, n) => x / n,
     row,
     reduce(row, [last], (v) => Math.hypot(...v), true),
   );
 }
 
-const layer: OpSpec = {
+const layer: OpSpec<3> = {
   name: 'linear with bias and relu',
   dtypes: floats,
   instances: [
@@ -66,10 +66,9 @@ const layer: OpSpec = {
       sample(r, [n as number], uniform(-1, 1)),
     ],
   })),
-  run: ([x, w, b]) => pg.relu(pg.add(pg.matmul(x as Tensor, w as Tensor), b as Tensor)),
-  oracle: ([x, w, b]) =>
-    zip((p, q) => Math.max((p as number) + (q as number), 0), matmul(x as NDArray, w as NDArray), b as NDArray),
-  terms: ([x]) => (x as NDArray).shape[1]! + 1,
+  run: ([x, w, b]) => pg.relu(pg.add(pg.matmul(x, w), b)),
+  oracle: ([x, w, b]) => zip((p, q) => Math.max(p + q, 0), matmul(x, w), b),
+  terms: ([x]) => x.shape[1]! + 1,
   gradient: { of: [0, 1, 2], order: 2 },
 };
 
@@ -78,7 +77,7 @@ export function compositionSpecs(): OpSpec[] {
     layer,
     rowByNorm('sums', (x) => pg.sum(x, -2), total),
     rowByNorm('maxima', (x) => pg.max(x, -2), largest),
-    {
+    spec<2>({
       name: 'counts as indices',
       dtypes: floats,
       more: [],
@@ -93,21 +92,18 @@ export function compositionSpecs(): OpSpec[] {
         draw: (r: Random) => [sample(r, shape, uniform(-1, 1)), sample(r, [shape[1]!, 2], uniform(-1, 1))],
       })),
       run: ([x, table]) => {
-        const counts = pg.sum(pg.cast(pg.less(0, x as Tensor), 'int32'), 1);
-        const rows = pg.take(table as Tensor, pg.sub(counts, 1), { axis: 0 });
-        return pg.add(rows, pg.max(x as Tensor, { axis: 1, keepDims: true }));
+        const counts = pg.sum(pg.cast(pg.less(0, x), 'int32'), 1);
+        const rows = pg.take(table, pg.sub(counts, 1), { axis: 0 });
+        return pg.add(rows, pg.max(x, { axis: 1, keepDims: true }));
       },
       oracle: ([x, table]) => {
-        const [n, top] = [positives, largest].map((f) => reduce(x as NDArray, [1], f)) as [NDArray, NDArray];
-        const rows = (x as NDArray).shape[0]!;
-        const { shape } = table as NDArray;
+        const [n, top] = [positives, largest].map((f) => reduce(x, [1], f)) as [NDArray, NDArray];
+        const rows = x.shape[0]!;
+        const { shape } = table;
         // What is before the first is the last.
         const row = (i: number): number => (at(n, [i]) - 1 + shape[0]!) % shape[0]!;
-        return build(
-          [rows, 2],
-          ([i, j]) => at(table as NDArray, [row(i as number), j as number]) + at(top, [i as number]),
-        );
+        return build([rows, 2], ([i, j]) => at(table, [row(i), j]) + at(top, [i]));
       },
-    },
+    }),
   ];
 }

@@ -57,13 +57,8 @@ async function elementGradients(): Promise<void> {
   const kernel = (a: Tensor, b: Tensor): Tensor => gated({ x: a, gate: b }).y;
   for (const order of [1, 2]) {
     const derivative = (f: (a: Tensor, b: Tensor) => Tensor): ((a: Tensor, b: Tensor) => Tensor) => {
-      const once = pg.grad((a: Tensor, b: Tensor) => f(a, b).square().sum(), { argnums: 1 }) as (
-        a: Tensor,
-        b: Tensor,
-      ) => Tensor;
-      return order === 1
-        ? once
-        : (pg.grad((a: Tensor, b: Tensor) => once(a, b).square().sum(), { argnums: 1 }) as typeof once);
+      const once = pg.grad((a: Tensor, b: Tensor) => f(a, b).square().sum(), { argnums: 1 });
+      return order === 1 ? once : pg.grad((a: Tensor, b: Tensor) => once(a, b).square().sum(), { argnums: 1 });
     };
     const wanted = pg.scope(() => derivative(composed)(f32([2, 3], x), f32([3], g)));
     const expected = await wanted.data();

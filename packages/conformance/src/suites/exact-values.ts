@@ -79,7 +79,7 @@ function below(dtype: Float): readonly (readonly number[])[] {
 
 /** Slopes by the divisor, where the operands are numbers. */
 function divisorSlope(f: (x: Tensor, y: Tensor) => Tensor): (x: Tensor, y: Tensor) => Tensor {
-  return (x, y) => pg.grad((d: Tensor) => pg.sum(f(x, d)))(y) as Tensor;
+  return (x, y) => pg.grad((d: Tensor) => pg.sum(f(x, d)))(y);
 }
 const numbered = (f: (x: number, y: number) => number) => (x: number, y: number) =>
   Number.isFinite(x) && y !== 0 && !Number.isNaN(y) ? f(x, y) : Number.NaN;

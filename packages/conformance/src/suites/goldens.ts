@@ -76,7 +76,7 @@ export function callGolden({ op, args, options }: GoldenCase, tensors: readonly 
 /** The tensors of a result: itself, the elements of a list, or the members of an object. */
 function tensorsOf(result: Result): Tensor[] {
   if (core.isTensor(result)) return [result];
-  return Object.values(result).flatMap((part) => (part === undefined ? [] : tensorsOf(part as Result)));
+  return Object.values(result).flatMap((part) => (part === undefined ? [] : tensorsOf(part)));
 }
 
 /** The tensors that a golden case is called with. */
@@ -208,7 +208,7 @@ async function checkGradients(
         const [, gradients] = core.vjp(primal, xs, weights);
         return gradients.map((g, i) => core.sum(core.mul(g, probes[i]!))).reduce((a, b) => core.add(a, b));
       };
-      second = core.grads(slope)(...leaves) as Tensor[];
+      second = core.grads(slope)(...leaves);
       mine.push(...second);
     }
     core.flush();

@@ -273,7 +273,7 @@ function stepCases(): ConformanceCase[] {
           return [end.sum(), ys];
         };
         const [[, ys], slope] = pg.valueAndGrad(f, { hasAux: true })(pg.ones([4, 50]));
-        return { ys: ys as Tensor, slope };
+        return { ys: ys, slope };
       });
       const [kept, slopes] = [await arrayOf(found.ys), await arrayOf(found.slope)];
       assertClose('gradient', slopes.data, slopes.shape, kept, { rtol: 1e-6, atol: 0 });
@@ -315,7 +315,7 @@ function stepCases(): ConformanceCase[] {
         run(x).sum().backward();
         const tape = new pg.GradientTape();
         tape.watch(x);
-        const slope = tape.gradient(run(x).sum(), x) as Tensor;
+        const slope = tape.gradient(run(x).sum(), x);
         return { slope, all: pg.vmap(run)(pg.stack([x, x.mul(2)])) };
       });
       // c = (w + x0) w + x1: its slope is 2 w + x0.

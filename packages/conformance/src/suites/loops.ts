@@ -20,7 +20,7 @@ function allOf(...parts: readonly NDArray[]): NDArray {
   return nd([data.length], data);
 }
 
-const times = (a: NDArray, b: NDArray): NDArray => zip((x, y) => (x as number) * (y as number), a, b);
+const times = (a: NDArray, b: NDArray): NDArray => zip((x, y) => x * y, a, b);
 
 type Steps = (inputs: readonly Tensor[], options: pg.ScanOptions) => Tensor;
 type Loop = (inputs: readonly NDArray[], reverse: boolean) => NDArray;
@@ -92,7 +92,7 @@ const layer = spec(
       ([state], t) => {
         const bias = map(b as NDArray, (x) => x * 0.5);
         const next = tanh(add(add(matmul(state as NDArray, w as NDArray), row(xs as NDArray, t)), bias));
-        const half = build([2], ([i]) => 0.5 * [0, 1, 2].reduce((sum, j) => sum + at(next, [i as number, j]), 0));
+        const half = build([2], ([i]) => 0.5 * [0, 1, 2].reduce((sum, j) => sum + at(next, [i, j]), 0));
         return [[next], [next, half]];
       },
       [h0 as NDArray],

@@ -66,7 +66,7 @@ export function memoryCases(): ConformanceCase[] {
         const w = pg.ones([33, 17]);
         const step = (): void => {
           pg.scope(() => {
-            const gradient = pg.grad((p: Tensor) => pg.sum(pg.square(p)))(w) as Tensor;
+            const gradient = pg.grad((p: Tensor) => pg.sum(pg.square(p)))(w);
             w.assign(w.sub(gradient.mul(0.01)));
           });
         };

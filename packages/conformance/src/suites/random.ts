@@ -45,7 +45,7 @@ export function randomCases(): ConformanceCase[] {
         const drop = (t: pg.Tensor): pg.Tensor => pg.dropout(t, { p, key });
         const wrong = (actual: number, expected: number): boolean => Math.abs(actual - expected) > 1e-6 * expected;
         const forward = await numbers(drop(x));
-        const gradient = await numbers(pg.grad((t: pg.Tensor) => pg.sum(drop(t)))(x) as pg.Tensor);
+        const gradient = await numbers(pg.grad((t: pg.Tensor) => pg.sum(drop(t)))(x));
         x.dispose();
         for (const [i, keep] of kept.entries()) {
           const scale = keep ? 1 / (1 - p) : 0;

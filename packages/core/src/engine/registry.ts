@@ -232,9 +232,13 @@ export async function setEngine(
   return replaceEngine(await provider.create(options), options);
 }
 
+/** True for an engine, whoever made it. */
+export const isEngine = (value: unknown): value is IEngine =>
+  typeof (value as IEngine | null | undefined)?.submit === 'function';
+
 /** Throws EngineMissingError unless a value is an engine. */
 export function checkEngine(op: string, engine: IEngine): void {
-  if (typeof engine?.submit === 'function') return;
+  if (isEngine(engine)) return;
   const what = told && isPlain(engine) ? lacking(engine) : '';
   throw missing(op, `not an engine: ${shown(engine)}${what}; give one, or a backend's name`);
 }

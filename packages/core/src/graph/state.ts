@@ -59,8 +59,8 @@ export interface RunningOnPlaceholders {
   /** Throws OperationError if a value to be kept depends on a placeholder. */
   checkKeep(value: Node): void;
   /**
-   * Throws OperationError if a value to be assigned depends on a placeholder of a running function, and the handle was made outside
-   * of that function: it would name something that no longer exists when the function has returned.
+   * Throws OperationError if a value to be assigned depends on a placeholder of a running function, and the handle was made outside of
+   * it. It would name something that no longer exists when the function has returned.
    */
   checkAssign(handle: TrackedHandle, value: Node): void;
 }

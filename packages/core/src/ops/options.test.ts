@@ -202,6 +202,25 @@ describe('names that are nearly right', () => {
     await expect(pg.gradCheck(square, [x()], { steps: 1 } as never)).rejects.toThrow("did you mean 'step'");
   });
 
+  it.each([
+    ['float', 'float32'],
+    ['double', 'float64'],
+    ['half', 'float16'],
+    ['int', 'int32'],
+    ['long', 'int64'],
+    ['torch.double', 'float64'],
+    ['boolean', 'bool'],
+  ])('of dtypes: %s', (wrong, right) => {
+    const asked = `dtype: '${wrong}', did you mean '${right}'? Must be `;
+    expect(() => pg.zeros([1], { dtype: wrong as never })).toThrow(`[zeros] bad ${asked}'float32' or 'float64'`);
+    expect(() => x().cast(wrong as never)).toThrow(`[cast] no such ${asked}one of float32, float64`);
+  });
+
+  it('of dtypes get the list where none is near', () => {
+    expect(() => pg.zeros([1], { dtype: 'q' as never })).toThrow("[zeros] bad dtype: 'q'; must be 'float32' or");
+    expect(() => x().cast(8 as never)).toThrow('[cast] no such dtype: 8; must be one of float32');
+  });
+
   it('get the list of known ones where none is near', () => {
     expect(() => pg.sum(x(), { colour: 1 } as never)).toThrow(/^\[sum\] no option 'colour'; known are axis, keepDims$/);
     expect(() => pg.sum(x(), { toString: 1 } as never)).toThrow(/no option 'toString'/);

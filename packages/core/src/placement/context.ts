@@ -8,7 +8,7 @@ import type { IEngine } from '../engine/engine.ts';
 import { EngineMissingError } from '../engine/errors.ts';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { checkFields, checkFunction, oneOf } from '@polygrad/compiler/shape/options';
-import { load } from '../runtime/late.ts';
+import { load } from '../runtime/queue.ts';
 import { flush } from '../runtime/runtime.ts';
 import { runs } from '../runtime/state.ts';
 import { isPolicy, policies, type PlacementPolicy } from './decide.ts';

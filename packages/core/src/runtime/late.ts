@@ -1,35 +1,15 @@
-/**
- * Loads two modules when a program needs them: multi-engine.ts (work on several engines) and devices.ts (lost devices, time limits).
- *
- * The first is loaded before a second engine is set. An engine may need the CPU engine beside it. Then the first is loaded with
- * it where values can be read synchronously, so that they still can; otherwise at first use. The second is loaded before a device is set.
- */
+/** Loads devices.ts (lost devices, time limits) before a device is set (queue.ts), or when a program first needs it. */
 import { DeviceLostError } from '../engine/errors.ts';
 import { poolOf } from '../engine/pool.ts';
-import {
-  beforeOthers,
-  cpuEngine,
-  engines,
-  getBackend,
-  getEngine,
-  optionsOf,
-  replaceEngine,
-} from '../engine/registry.ts';
+import { cpuEngine, engines, getBackend, getEngine, optionsOf, replaceEngine } from '../engine/registry.ts';
 import type { EngineAccess } from './devices.ts';
 import type { EngineState } from './state.ts';
 
-/** The code for several engines, once it is loaded. */
-export let multiEngine: typeof import('./multi-engine.ts') | null = null;
 let devices: typeof import('./devices.ts') | null = null;
 
-/** Loads the code for several engines. */
-export const load = async (): Promise<void> => {
-  multiEngine ??= await import('./multi-engine.ts');
-};
-
-const loadDevices = async (): Promise<typeof import('./devices.ts')> => (devices ??= await import('./devices.ts'));
-
-beforeOthers((alone) => Promise.all([loadDevices(), alone || load()]));
+/** Loads the code for lost devices and time limits. */
+export const loadDevices = async (): Promise<typeof import('./devices.ts')> =>
+  (devices ??= await import('./devices.ts'));
 
 /** What devices.ts needs. */
 const engineAccess: EngineAccess = {

@@ -6,7 +6,7 @@
  * engines. Each group is one run, which stores what other groups read. If data must come from an engine that cannot read
  * synchronously, the nodes that need it wait.
  *
- * Pages load this only when they need it (late.ts).
+ * Pages load this only when they need it (queue.ts).
  */
 import type { IEngine } from '../engine/engine.ts';
 import { cpuEngine } from '../engine/registry.ts';

@@ -1,16 +1,15 @@
 /**
  * How nodes get computed: one attempt (`realise`), and the queue of flushes that wait for something.
  *
- * An attempt usually needs one engine; work on several is in multi-engine.ts. Where that is not loaded yet (late.ts), the
- * first flush that needs it waits for it as it waits for data. Recovery from a lost device starts here too: with another
- * engine, and with copies of protected tensors.
+ * An attempt usually needs one engine; work on several is in multi-engine.ts. Where that is not loaded yet, the first flush
+ * that needs it waits for it as it waits for data. Recovery from a lost device starts here too: with another engine, and with
+ * copies of protected tensors.
  *
  * A flush is tried as soon as it begins. If something is missing it stays in the queue as an entry with a state (flush-entry.ts).
  */
 import { hintCollector } from '../engine/pool.ts';
 import { DeviceError, DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
-import { noticed } from '../engine/registry.ts';
-import { getEngine, cpuEngine, engines, takeUntold } from '../engine/registry.ts';
+import { beforeOthers, cpuEngine, engines, getEngine, noticed, takeUntold } from '../engine/registry.ts';
 import type { Node } from '../graph/node.ts';
 import { setAside } from '../graph/recorder.ts';
 import { graph } from '../graph/state.ts';
@@ -28,10 +27,22 @@ import {
   split,
   type Tried,
 } from './flush-entry.ts';
-import { inTime, load, multiEngine, quiet, recover } from './late.ts';
+import { inTime, loadDevices, quiet, recover } from './late.ts';
 import { stateOf, type Patience, run } from './run.ts';
 import { runs } from './state.ts';
 import { buildsOn, componentsOf, needed, open } from './unrealised.ts';
+
+/** The code for several engines, once it is loaded. */
+let multiEngine: typeof import('./multi-engine.ts') | null = null;
+
+/** Loads the code for several engines. */
+export const load = async (): Promise<void> => {
+  multiEngine ??= await import('./multi-engine.ts');
+};
+
+// That code comes before a second engine. An engine may need the CPU engine beside it. Then it comes with that one where values
+// can be read synchronously, so that they still can; otherwise at first use.
+beforeOthers((alone) => Promise.all([loadDevices(), alone || load()]));
 
 /** Most flushes that may wait for memory. */
 const most = 8;

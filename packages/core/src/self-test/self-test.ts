@@ -9,6 +9,7 @@ import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '..
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { say, shown } from '@polygrad/compiler/shape/shown';
 import { UnsupportedError } from '../engine/errors.ts';
+import { isEngine } from '../engine/registry.ts';
 import { type Numbers, type Question, questions } from './questions.ts';
 
 /** Result of a self-test. */
@@ -132,7 +133,7 @@ function failureIn({ kernels }: Asked): Error | null {
 
 /** Throws where it is no engine at all, but a backend's name or nothing: that says nothing about a driver. */
 function checkIsEngine(op: string, engine: unknown): void {
-  if (told && (typeof engine !== 'object' || engine === null || !('caps' in engine)))
+  if (told && !isEngine(engine))
     throw new ArgumentError(
       op,
       say`not an engine: ${shown(engine)}; give an engine, such as await setEngine('cpu') returns`,

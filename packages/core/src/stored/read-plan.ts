@@ -303,8 +303,8 @@ function slotsOfKernel(entry: KernelEntry): readonly Pick<Program, 'params' | 's
 const foundPlans = new WeakMap<Plan, (why: string) => void>();
 
 /**
- * Where a driver refuses a kernel of a plan, or a reader is told so: gives up this plan and those whose kernels were refused, if they were found, and forgets all:
- * they are found or made when they are asked for again. False for other errors.
+ * For when a driver refuses a kernel of a plan, or a reader is told so. Gives up this plan and those whose kernels were refused, if
+ * they were found. Forgets all: they are found or made when they are asked for again. False for other errors.
  */
 function giveUpRefused(state: EngineState, error: unknown, plan?: Plan): boolean {
   const { code, message } = (error ?? {}) as Partial<PolygradError>;

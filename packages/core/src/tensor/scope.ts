@@ -2,7 +2,7 @@
 import { isHeard } from '#families';
 import type { IEngine, ReadyProgress } from '../engine/engine.ts';
 import { poolOf } from '../engine/pool.ts';
-import { getEngine } from '../engine/registry.ts';
+import { getEngine, isEngine } from '../engine/registry.ts';
 import { beginOp, isHandle, markAll, userScope, withOperands } from '../graph/scope.ts';
 import type { Node } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
@@ -138,7 +138,7 @@ export interface MemoryInfo {
  * memory().bytes; // bytes of all computed tensors
  */
 export function memory(engine: IEngine = getEngine()): MemoryInfo {
-  if (typeof engine?.submit !== 'function')
+  if (!isEngine(engine))
     throw new ArgumentError('memory', say`not an engine: ${shown(engine)}; give one, or leave it out`);
   const { numBuffers, bytes, peakBytes, pooledBytes } = poolOf(engine).memory();
   return { numTensors: graph.live, numBuffers, bytes, peakBytes, pooledBytes };

@@ -16,6 +16,7 @@ import {
   throttle,
   warmup,
 } from '@polygrad/core/functions';
+import { told } from '@polygrad/core/engine';
 import { checkFits, checkFunction, checkInteger, checkList, checkRequired, NnError } from '../errors.ts';
 import { checkModule, type Module } from '../module/module.ts';
 import { clipGradNorm } from '../optim/clip.ts';
@@ -193,10 +194,27 @@ function checkCallback(callback: Callback): void {
       throw new NnError('fit', `nothing calls '${name}' of a callback; see Callback`);
 }
 
+/** What stands for options that `fit` of other libraries has. */
+const otherOptions: Readonly<Record<string, string>> = {
+  batchsize: 'data gives batches, as Dataset.from(rows).batch(32) does',
+  shuffle: 'data gives batches in order, or another one, as Dataset.from(rows).shuffle({ seed: 1 }).batch(32) does',
+  lr: 'the optimizer has it, as new Adam(model.parameters(), { lr: 0.001 })',
+  learningrate: 'the optimizer has it, as new Adam(model.parameters(), { lr: 0.001 })',
+};
+
+/** Throws NnError for options that `fit` of other libraries has. */
+function refuseOthers(options: FitOptions): void {
+  for (const name of Object.keys(options ?? {})) {
+    const instead = otherOptions[name.toLowerCase().replaceAll('_', '')];
+    if (instead !== undefined) throw new NnError('fit', `no option '${name}'; ${instead}`, [name]);
+  }
+}
+
 /** Throws NnError for arguments of `fit` that do not fit. Returns how the optimizer takes a step if it takes a closure. */
 function checkFit(model: Module, data: BatchSource, options: FitOptions): ClosureFit | undefined {
   checkModule('fit', model);
   checkSource('fit', 'data', data);
+  if (told) refuseOthers(options);
   checkRequired(
     'fit',
     options,

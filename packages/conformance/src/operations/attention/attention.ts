@@ -3,10 +3,10 @@ import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
 import { attend, type AttentionOptions } from '../../oracle/attention.ts';
 import { count, type NDArray } from '../../oracle/ndarray.ts';
-import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
+import { integer, type Random, sample, samples, uniform } from '../../oracle/random.ts';
 import { drawn, operand, plain, sums } from '../../programs/operands.ts';
 import { type Made, type Pool, ref } from '../../programs/pool.ts';
-import { floats, type Instance, type OpSpec, type Options } from '../../spec.ts';
+import { floats, type Inputs, type Instance, type OpSpec, type Options } from '../../spec.ts';
 import { type OperationRow, smooth } from '../row.ts';
 
 const any = uniform(-1, 1);
@@ -64,31 +64,25 @@ function attentionSpecs(): OpSpec[] {
     draw: (r: Random) => number,
     form: object,
     suits: (size: number) => boolean,
-  ): Instance[] =>
+  ): Instance<3 | 4>[] =>
     list
       .filter(({ q }) => suits(count(q)))
       .map(({ q, k, v, mask, ...options }) => ({
         label: `[${q}] [${k}] [${v}]${mask ? ` mask [${mask}]` : ''} ${JSON.stringify(options)}`,
         small: count(q) <= 48 && count(q) > 0 && count(k) > 0,
         options: { ...form, ...options },
-        draw: (r: Random) => [
-          sample(r, q, any),
-          sample(r, k, any),
-          sample(r, v, any),
-          ...(mask ? [sample(r, mask, draw)] : []),
-        ],
+        draw: (r) => {
+          const [query, key, value] = samples(r, [q, k, v], any);
+          return mask ? [query, key, value, sample(r, mask, draw)] : [query, key, value];
+        },
       }));
-  const run = (inputs: Tensor[], o: Options): Tensor => {
-    const [q, k, v, mask] = inputs as [Tensor, Tensor, Tensor, Tensor | undefined];
-    return pg.scaledDotProductAttention(q, k, v, { ...o, mask: mask ?? null });
-  };
+  const run = ([q, k, v, mask]: Inputs<3 | 4, Tensor>, o: Options): Tensor =>
+    pg.scaledDotProductAttention(q, k, v, { ...o, mask: mask ?? null });
   const oracle =
     (bool: boolean) =>
-    ([q, k, v, mask]: NDArray[], o: Options): NDArray => {
-      const y = attend(q as NDArray, k as NDArray, v as NDArray, mask ?? null, o, bool);
-      return y;
-    };
-  return forms.flatMap(([label, form, suits]): OpSpec[] => [
+    ([q, k, v, mask]: Inputs<3 | 4, NDArray>, o: Options): NDArray =>
+      attend(q, k, v, mask ?? null, o, bool);
+  return forms.flatMap(([label, form, suits]): OpSpec<3 | 4>[] => [
     {
       name: `attention ${label}`,
       dtypes: form === wholeForm || form === kernelForm ? floats : ['float32'],
@@ -142,7 +136,7 @@ function attention(pool: Pool): Made | null {
   return {
     args: [ref(q), ref(k), ref(v), ...(causal ? [{ causal }] : [])],
     dtype: q.dtype,
-    formula: (a, b, c) => attend(a as NDArray, b as NDArray, c as NDArray, null, { causal }, false),
+    formula: (a, b, c) => attend(a, b, c, null, { causal }, false),
     ...sums(q.dtype),
   };
 }
@@ -170,7 +164,7 @@ function maskedCall(pool: Pool): Made | null {
   return {
     args: [ref(q), ref(k), ref(v), { mask: ref(mask), ...options, ...(form === 'auto' ? {} : { form }) }],
     dtype: q.dtype,
-    formula: (a, b, c, m) => attend(a as NDArray, b as NDArray, c as NDArray, m as NDArray, options, bool),
+    formula: (a, b, c, m) => attend(a, b, c, m, options, bool),
     ...sums(q.dtype),
   };
 }

@@ -1,12 +1,11 @@
 /** Rows of tables by index, one by one or in bags, and rows turned by their position. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { bag, rotate, rowsOf } from '../../oracle/attention.ts';
-import { at, build, count, nd, type NDArray } from '../../oracle/ndarray.ts';
+import { at, build, count, nd } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import { sums, vectors } from '../../programs/operands.ts';
 import { type Made, type Pool, ref } from '../../programs/pool.ts';
-import { floats, type OpSpec } from '../../spec.ts';
+import { floats, type OpSpec, spec } from '../../spec.ts';
 import { type OperationRow, smooth } from '../row.ts';
 
 const any = uniform(-1, 1);
@@ -21,7 +20,7 @@ function rotarySpecs(): OpSpec[] {
     { x: [0, 3, 2] },
   ];
   return [
-    {
+    spec<1>({
       name: 'rotaryEmbedding',
       dtypes: floats,
       instances: cases.map(({ x, ...options }) => ({
@@ -30,12 +29,11 @@ function rotarySpecs(): OpSpec[] {
         options,
         draw: (r: Random) => [sample(r, x, any)],
       })),
-      run: ([x], o) => pg.rotaryEmbedding(x as Tensor, o as pg.RotaryOptions),
-      oracle: ([x], o) =>
-        rotate(x as NDArray, (lead) => lead[lead.length - 1]! + ((o.offset as number | undefined) ?? 0), o),
+      run: ([x], o) => pg.rotaryEmbedding(x, o as pg.RotaryOptions),
+      oracle: ([x], o) => rotate(x, (lead) => lead[lead.length - 1]! + ((o.offset as number | undefined) ?? 0), o),
       gradient: { of: [0], order: 2 },
-    },
-    {
+    }),
+    spec<2>({
       name: 'rotaryEmbedding at positions',
       dtypes: floats,
       instances: [
@@ -47,11 +45,11 @@ function rotarySpecs(): OpSpec[] {
         draw: (r: Random) => [sample(r, x, any), sample(r, p, integer(0, 20))],
       })),
       inputDTypes: { 1: 'int32' },
-      run: ([x, p]) => pg.rotaryEmbedding(x as Tensor, { positions: p as Tensor }),
+      run: ([x, p]) => pg.rotaryEmbedding(x, { positions: p }),
       oracle: ([x, p]) => {
-        const positions = p as NDArray;
+        const positions = p;
         return rotate(
-          x as NDArray,
+          x,
           (lead) => {
             const tail = lead.slice(lead.length - positions.shape.length);
             return at(
@@ -63,7 +61,7 @@ function rotarySpecs(): OpSpec[] {
         );
       },
       gradient: { of: [0], order: 2 },
-    },
+    }),
   ];
 }
 
@@ -73,7 +71,7 @@ function bagSpecs(): OpSpec[] {
   const cut = (index: readonly number[], offsets: readonly number[]): number[][] =>
     offsets.map((from, i) => index.slice(from, offsets[i + 1] ?? index.length));
   return modes.flatMap((mode): OpSpec[] => [
-    {
+    spec<2>({
       name: `embeddingBag ${mode}`,
       dtypes: floats,
       instances: [
@@ -88,21 +86,21 @@ function bagSpecs(): OpSpec[] {
         draw: (r: Random) => [sample(r, n, integer(0, 4)), sample(r, [5, 3], any)],
       })),
       inputDTypes: { 0: 'int32' },
-      run: ([index, table], o) => pg.embeddingBag(index as Tensor, table as Tensor, { ...o, mode }),
+      run: ([index, table], o) => pg.embeddingBag(index, table, { ...o, mode }),
       oracle: ([index, table], o) => {
-        const [b, n] = (index as NDArray).shape as [number, number];
+        const [b, n] = index.shape as [number, number];
         const padding = o.paddingIdx === undefined ? -1 : ((o.paddingIdx as number) + 5) % 5;
         const bags = Array.from({ length: b }, (_, i) =>
-          (index as NDArray).data
+          index.data
             .slice(i * n, (i + 1) * n)
             .filter((row) => row !== padding)
             .map((row): [number, number] => [row, 1]),
         );
-        return bag(table as NDArray, bags, mode);
+        return bag(table, bags, mode);
       },
       gradient: { of: [1], order: 2 },
-    },
-    {
+    }),
+    spec<3>({
       name: `embeddingBag ${mode} by offsets`,
       dtypes: floats,
       instances: [
@@ -115,22 +113,21 @@ function bagSpecs(): OpSpec[] {
         draw: (r: Random) => [sample(r, [n], integer(0, 4)), nd([offsets.length], offsets), sample(r, [5, 3], any)],
       })),
       inputDTypes: { 0: 'int32', 1: 'int32' },
-      run: ([index, offsets, table]) =>
-        pg.embeddingBag(index as Tensor, table as Tensor, { mode, offsets: offsets as Tensor }),
+      run: ([index, offsets, table]) => pg.embeddingBag(index, table, { mode, offsets: offsets }),
       oracle: ([index, offsets, table]) => {
-        const bags = cut((index as NDArray).data, (offsets as NDArray).data);
+        const bags = cut(index.data, offsets.data);
         return bag(
-          table as NDArray,
+          table,
           bags.map((rows) => rows.map((row): [number, number] => [row, 1])),
           mode,
         );
       },
       gradient: { of: [2], order: 2 },
-    },
+    }),
   ]);
 }
 
-function weightedBagSpec(): OpSpec {
+function weightedBagSpec(): OpSpec<3> {
   return {
     name: 'embeddingBag with factors',
     dtypes: floats,
@@ -142,14 +139,11 @@ function weightedBagSpec(): OpSpec {
       },
     ],
     inputDTypes: { 0: 'int32' },
-    run: ([index, table, factors]) =>
-      pg.embeddingBag(index as Tensor, table as Tensor, { mode: 'sum', perSampleWeights: factors as Tensor }),
+    run: ([index, table, factors]) => pg.embeddingBag(index, table, { mode: 'sum', perSampleWeights: factors }),
     oracle: ([index, table, factors]) =>
       bag(
-        table as NDArray,
-        [0, 1, 2].map((b) =>
-          [0, 1, 2, 3].map((i): [number, number] => [at(index as NDArray, [b, i]), at(factors as NDArray, [b, i])]),
-        ),
+        table,
+        [0, 1, 2].map((b) => [0, 1, 2, 3].map((i): [number, number] => [at(index, [b, i]), at(factors, [b, i])])),
         'sum',
       ),
     gradient: { of: [1, 2], order: 2 },
@@ -157,7 +151,7 @@ function weightedBagSpec(): OpSpec {
 }
 
 const embeddingSpecs: readonly OpSpec[] = [
-  {
+  spec<2>({
     name: 'embedding',
     dtypes: ['float32', 'float64'],
     inputDTypes: { 1: 'int32' },
@@ -168,12 +162,11 @@ const embeddingSpecs: readonly OpSpec[] = [
         draw: (r: Random) => [sample(r, [7, 3], uniform(-1, 1)), sample(r, [2, 4], integer(0, 6))],
       },
     ],
-    run: ([w, i]) => pg.embedding(i as Tensor, w as Tensor),
-    oracle: ([w, i]) =>
-      build([2, 4, 3], ([a, b, c]) => at(w as NDArray, [at(i as NDArray, [a as number, b as number]), c as number])),
+    run: ([w, i]) => pg.embedding(i, w),
+    oracle: ([w, i]) => build([2, 4, 3], ([a, b, c]) => at(w, [at(i, [a, b]), c])),
     gradient: { of: [0], order: 2 },
-  },
-  {
+  }),
+  spec<2>({
     name: 'embedding of any shape',
     dtypes: floats,
     instances: [[], [3], [2, 2], [0]].map((n) => ({
@@ -182,10 +175,10 @@ const embeddingSpecs: readonly OpSpec[] = [
       draw: (r: Random) => [sample(r, n, integer(0, 4)), sample(r, [5, 2, 2], any)],
     })),
     inputDTypes: { 0: 'int32' },
-    run: ([index, table]) => pg.embedding(index as Tensor, table as Tensor),
-    oracle: ([index, table]) => rowsOf(table as NDArray, index as NDArray),
+    run: ([index, table]) => pg.embedding(index, table),
+    oracle: ([index, table]) => rowsOf(table, index),
     gradient: { of: [1], order: 2 },
-  },
+  }),
 ];
 
 /** Rows of a table: as they are, or pooled. */
@@ -196,7 +189,7 @@ function embedding(pool: Pool): Made | null {
   return {
     args: [ref(index), ref(table)],
     dtype: table.dtype,
-    formula: (i, t) => rowsOf(t as NDArray, i as NDArray),
+    formula: (i, t) => rowsOf(t, i),
   };
 }
 
@@ -211,12 +204,12 @@ function embeddingBag(pool: Pool): Made | null {
     args: [ref(index), ref(table), { mode, ...(offsets ? { offsets } : {}) }],
     dtype: table.dtype,
     formula: (i, t) => {
-      const all = [...(i as NDArray).data];
+      const all = [...i.data];
       const starts = offsets ?? Array.from({ length: shape[0]! }, (_, r) => r * shape[1]!);
       const bags = starts.map((from, b) =>
-        all.slice(from, starts[b + 1] ?? all.length).map((r) => [r, 1] as [number, number]),
+        all.slice(from, starts[b + 1] ?? all.length).map((r): [number, number] => [r, 1]),
       );
-      return bag(t as NDArray, bags, mode);
+      return bag(t, bags, mode);
     },
     ...(mode === 'max' ? {} : sums(table.dtype)),
   };
@@ -240,7 +233,7 @@ function rotaryEmbedding(pool: Pool): Made | null {
   return {
     args: [ref(x), options],
     dtype: x.dtype,
-    formula: (a) => rotate(a as NDArray, (index) => (index.at(-1) as number) + options.offset, options),
+    formula: (a) => rotate(a, (index) => (index.at(-1) as number) + options.offset, options),
     ...sums(x.dtype),
   };
 }

@@ -1,6 +1,5 @@
 /** Random convolutions: of values that are images, or new ones, with kernels that fit them. */
 import { convolve, convolveTransposed } from '../../oracle/images.ts';
-import type { NDArray } from '../../oracle/ndarray.ts';
 import { drawn, operand, sums } from '../../programs/operands.ts';
 import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
 import { fresh, image, windowFor } from '../images/image.ts';
@@ -25,7 +24,7 @@ export function convolution(rank: number) {
     return {
       args: [ref(x), ref(w), options],
       dtype: x.dtype,
-      formula: (a, b) => convolve(a as NDArray, b as NDArray, options as never),
+      formula: (a, b) => convolve(a, b, options as never),
       ...sums(x.dtype),
     };
   };
@@ -47,7 +46,7 @@ export function transposedWithGroups(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(w), options],
     dtype: x.dtype,
-    formula: (a, b) => convolveTransposed(a as NDArray, b as NDArray, options),
+    formula: (a, b) => convolveTransposed(a, b, options),
     ...sums(x.dtype),
   };
 }
@@ -72,8 +71,7 @@ export const single =
     return {
       args: [ref(x), ref(w), options],
       dtype: x.dtype,
-      formula: (a, b) =>
-        convolve(a as NDArray, b as NDArray, { ...options, layout, groups: local ? 1 : channels }, local),
+      formula: (a, b) => convolve(a, b, { ...options, layout, groups: local ? 1 : channels }, local),
       ...sums(x.dtype),
     };
   };
@@ -99,7 +97,7 @@ export const transposedCall =
     return {
       args: [ref(x), ref(w), options],
       dtype: x.dtype,
-      formula: (a, b) => convolveTransposed(a as NDArray, b as NDArray, { ...options, layout }),
+      formula: (a, b) => convolveTransposed(a, b, { ...options, layout }),
       ...sums(x.dtype),
     };
   };

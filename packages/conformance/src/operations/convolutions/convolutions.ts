@@ -4,17 +4,14 @@ import type { Tensor } from '@polygrad/core';
 import { channelsFirst, convolve, convolveTransposed, plusBias, type WindowOptions } from '../../oracle/images.ts';
 import { along } from '../../oracle/lines.ts';
 import { count, type NDArray } from '../../oracle/ndarray.ts';
-import { type Random, sample, uniform } from '../../oracle/random.ts';
-import { floats, type Instance, type OpSpec, type Options } from '../../spec.ts';
+import { type Random, samples, uniform } from '../../oracle/random.ts';
+import { floats, type Instance, type OpSpec, type Options, spec } from '../../spec.ts';
 import { bordered } from '../movement/pad.ts';
 import { type OperationRow, smooth } from '../row.ts';
 import { convolution, single, transposedCall, transposedWithGroups } from './calls.ts';
 
 const any = uniform(-1, 1);
-const pair = (l: readonly number[], r: readonly number[]) => (random: Random) => [
-  sample(random, l, any),
-  sample(random, r, any),
-];
+const pair = (l: readonly number[], r: readonly number[]) => (random: Random) => samples(random, [l, r], any);
 
 interface ConvCase {
   readonly x: readonly number[];
@@ -40,7 +37,7 @@ const convolutions: readonly ConvCase[] = [
 ];
 
 const plain: Readonly<Record<1 | 2 | 3, OpSpec>> = {
-  1: {
+  1: spec<2>({
     name: 'conv1d',
     dtypes: floats,
     instances: [
@@ -51,12 +48,12 @@ const plain: Readonly<Record<1 | 2 | 3, OpSpec>> = {
         draw: pair([2, 3, 9], [4, 3, 3]),
       },
     ],
-    run: ([x, w], o) => pg.conv1d(x as Tensor, w as Tensor, o),
-    oracle: ([x, w], o) => convolve(x as NDArray, w as NDArray, o),
+    run: ([x, w], o) => pg.conv1d(x, w, o),
+    oracle: ([x, w], o) => convolve(x, w, o),
     terms: () => 9,
     gradient: { of: [0, 1], order: 2 },
-  },
-  2: {
+  }),
+  2: spec<2>({
     name: 'conv2d',
     dtypes: floats,
     instances: convolutions.map(({ x, w, ...options }) => ({
@@ -65,12 +62,12 @@ const plain: Readonly<Record<1 | 2 | 3, OpSpec>> = {
       options,
       draw: pair(x, w),
     })),
-    run: ([x, w], o) => pg.conv2d(x as Tensor, w as Tensor, o),
-    oracle: ([x, w], o) => convolve(x as NDArray, w as NDArray, o),
-    terms: ([, w]) => count((w as NDArray).shape.slice(1)),
+    run: ([x, w], o) => pg.conv2d(x, w, o),
+    oracle: ([x, w], o) => convolve(x, w, o),
+    terms: ([, w]) => count(w.shape.slice(1)),
     gradient: { of: [0, 1], order: 2 },
-  },
-  3: {
+  }),
+  3: spec<2>({
     name: 'conv3d',
     dtypes: floats,
     instances: [
@@ -81,14 +78,14 @@ const plain: Readonly<Record<1 | 2 | 3, OpSpec>> = {
         draw: pair([1, 2, 3, 4, 3], [2, 2, 2, 2, 2]),
       },
     ],
-    run: ([x, w], o) => pg.conv3d(x as Tensor, w as Tensor, o),
-    oracle: ([x, w], o) => convolve(x as NDArray, w as NDArray, o),
+    run: ([x, w], o) => pg.conv3d(x, w, o),
+    oracle: ([x, w], o) => convolve(x, w, o),
     terms: () => 16,
     gradient: { of: [0, 1], order: 1 },
-  },
+  }),
 };
 
-const plainTransposed: OpSpec = {
+const plainTransposed: OpSpec<2> = {
   name: 'convTranspose2d',
   dtypes: floats,
   instances: [
@@ -102,9 +99,9 @@ const plainTransposed: OpSpec = {
     options,
     draw: pair(x, w),
   })),
-  run: ([x, w], o) => pg.convTranspose2d(x as Tensor, w as Tensor, o),
-  oracle: ([x, w], o) => convolveTransposed(x as NDArray, w as NDArray, o),
-  terms: ([, w]) => count((w as NDArray).shape),
+  run: ([x, w], o) => pg.convTranspose2d(x, w, o),
+  oracle: ([x, w], o) => convolveTransposed(x, w, o),
+  terms: ([, w]) => count(w.shape),
   gradient: { of: [0, 1], order: 2 },
 };
 
@@ -116,17 +113,13 @@ interface Geometry extends WindowOptions {
 }
 
 function instancesOf(cases: readonly Geometry[], biasShape: (w: readonly number[], o: Geometry) => number[]) {
-  return cases.map((geometry): Instance => {
+  return cases.map((geometry): Instance<2 | 3> => {
     const { x, w, bias = false, ...options } = geometry;
     return {
       label: `[${x}] by [${w}] ${JSON.stringify(options)}${bias ? ' with bias' : ''}`,
       small: count(x) > 0 && count(x) <= 90 && count(w) <= 80,
       options,
-      draw: (r: Random) => [
-        sample(r, x, any),
-        sample(r, w, any),
-        ...(bias ? [sample(r, biasShape(w, geometry), any)] : []),
-      ],
+      draw: (r: Random) => samples(r, bias ? [x, w, biasShape(w, geometry)] : [x, w], any),
     };
   });
 }
@@ -206,37 +199,37 @@ function withBorder(x: NDArray, { paddingMode, padding, layout }: Options): NDAr
 
 type ConvRun = (x: Tensor, w: Tensor, o: object) => Tensor;
 
-function convSpec(name: string, run: ConvRun, cases: readonly Geometry[], oracle: typeof convolve): OpSpec {
+function convSpec(name: string, run: ConvRun, cases: readonly Geometry[], oracle: typeof convolve): OpSpec<2 | 3> {
   const one = (shape: readonly number[]) => [shape[0] as number];
   return {
     name: `${name}, every option`,
     dtypes: floats,
     instances: instancesOf(cases, one),
-    run: ([x, w, bias], o) => run(x as Tensor, w as Tensor, bias ? { ...o, bias } : o),
+    run: ([x, w, bias], o) => run(x, w, bias ? { ...o, bias } : o),
     oracle: ([x, w, bias], o) => {
-      const groups = name === 'depthwiseConv2d' ? channelsFirst(x as NDArray, o.layout).shape[1] : o.groups;
-      const [image, given] = o.paddingMode ? [withBorder(x as NDArray, o), { ...o, padding: 0 }] : [x as NDArray, o];
-      const y = oracle(image, w as NDArray, { ...given, ...(groups ? { groups: groups as number } : {}) });
+      const groups = name === 'depthwiseConv2d' ? channelsFirst(x, o.layout).shape[1] : o.groups;
+      const [image, given] = o.paddingMode ? [withBorder(x, o), { ...o, padding: 0 }] : [x, o];
+      const y = oracle(image, w, { ...given, ...(groups ? { groups: groups as number } : {}) });
       return bias ? plusBias(y, bias, o.layout) : y;
     },
-    terms: ([, w]) => count((w as NDArray).shape) / ((w as NDArray).shape[0] as number) + 1,
+    terms: ([, w]) => count(w.shape) / (w.shape[0] as number) + 1,
     gradient: { of: [0, 1], order: 2 },
   };
 }
 
-function transposedSpec(rank: 1 | 2 | 3): OpSpec {
+function transposedSpec(rank: 1 | 2 | 3): OpSpec<2 | 3> {
   const run = { 1: pg.convTranspose1d, 2: pg.convTranspose2d, 3: pg.convTranspose3d }[rank] as ConvRun;
   const cases = transposed.filter((c) => c.rank === rank).map(({ rank: _, ...c }) => c);
   return {
     name: `convTranspose${rank}d, every option`,
     dtypes: floats,
     instances: instancesOf(cases, (w, { groups = 1 }) => [(w[1] as number) * groups]),
-    run: ([x, w, bias], o) => run(x as Tensor, w as Tensor, bias ? { ...o, bias } : o),
+    run: ([x, w, bias], o) => run(x, w, bias ? { ...o, bias } : o),
     oracle: ([x, w, bias], o) => {
-      const y = convolveTransposed(x as NDArray, w as NDArray, o);
+      const y = convolveTransposed(x, w, o);
       return bias ? plusBias(y, bias, o.layout) : y;
     },
-    terms: ([, w]) => count((w as NDArray).shape),
+    terms: ([, w]) => count(w.shape),
     gradient: { of: [0, 1], order: 2 },
   };
 }

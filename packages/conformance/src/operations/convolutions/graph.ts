@@ -1,12 +1,11 @@
 /** Graph convolution in both forms of the graph. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { count, type NDArray } from '../../oracle/ndarray.ts';
 import { denseEdges, graphConvolution } from '../../oracle/normalization.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { drawn, parts, sums, vectors } from '../../programs/operands.ts';
 import { type Made, type Pool, ref } from '../../programs/pool.ts';
-import { floats, type Instance, type OpSpec } from '../../spec.ts';
+import { floats, type Instance, type OpSpec, spec } from '../../spec.ts';
 import { type OperationRow, smooth } from '../row.ts';
 
 const any = uniform(-1, 1);
@@ -21,7 +20,7 @@ function graphSpecs(): OpSpec[] {
     { x: [1, 1], w: [1, 1], selfLoops: true },
     { x: [33, 17], w: [17, 9], selfLoops: true, normalize: 'symmetric' as const },
   ];
-  const instances = (middle: (r: Random, n: number) => NDArray): Instance[] =>
+  const instances = (middle: (r: Random, n: number) => NDArray): Instance<4>[] =>
     cases.map(({ x, w, ...options }) => ({
       label: `[${x}] by [${w}] ${JSON.stringify(options)}`,
       small: count(x) <= 30,
@@ -40,43 +39,43 @@ function graphSpecs(): OpSpec[] {
   };
   const terms = (inputs: NDArray[]): number => count(inputs[0]!.shape) + 1;
   return [
-    {
+    spec<4>({
       name: 'graphConv',
       dtypes: floats,
       // 16-bit floats are rounded after each of several products.
       more: [],
       instances: instances((r, n) => sample(r, [n, n], positive)),
-      run: ([x, a, w, bias], o) => pg.graphConv(x as Tensor, a as Tensor, w as Tensor, { ...o, bias: bias as Tensor }),
-      oracle: ([x, a, w, b], o) => graphConvolution(x as NDArray, a as NDArray, w as NDArray, b as NDArray, o),
+      run: ([x, a, w, bias], o) => pg.graphConv(x, a, w, { ...o, bias: bias }),
+      oracle: ([x, a, w, b], o) => graphConvolution(x, a, w, b, o),
       terms,
       gradient: { of: [0, 1, 2, 3], order: 2 },
-    },
-    {
+    }),
+    spec<4>({
       name: 'graphConv by edges',
       dtypes: floats,
       // 16-bit floats are rounded after each of several products.
       more: [],
       instances: instances((r, n) => sample(r, [2 * n], positive)),
       run: ([x, weights, w, bias], o) => {
-        const { sources, targets } = edges((x as Tensor).shape[(x as Tensor).ndim - 2] as number);
+        const { sources, targets } = edges(x.shape[x.ndim - 2] as number);
         const list = {
           sources: pg.tensor(sources, { dtype: 'int32' }),
           targets: pg.tensor(targets, { dtype: 'int32' }),
         };
-        return pg.graphConv(x as Tensor, { ...list, weights: weights as Tensor }, w as Tensor, {
+        return pg.graphConv(x, { ...list, weights: weights }, w, {
           ...o,
-          bias: bias as Tensor,
+          bias: bias,
         });
       },
       oracle: ([x, weights, w, b], o) => {
-        const n = (x as NDArray).shape[(x as NDArray).shape.length - 2] as number;
+        const n = x.shape[x.shape.length - 2] as number;
         const { sources, targets } = edges(n);
-        const dense = denseEdges(sources, targets, weights as NDArray, n);
-        return graphConvolution(x as NDArray, dense, w as NDArray, b as NDArray, o);
+        const dense = denseEdges(sources, targets, weights, n);
+        return graphConvolution(x, dense, w, b, o);
       },
       terms,
       gradient: { of: [0, 1, 2, 3], order: 2 },
-    },
+    }),
   ];
 }
 

@@ -132,7 +132,7 @@ export const creationRows: readonly OperationRow[] = [
         const [rows, columns] = [pool.c.pick([3, 1, 5]), pool.c.pick([3, 2, 7])];
         return {
           args: [rows, columns],
-          value: build([rows, columns], ([i, j]) => ((j as number) <= (i as number) ? 1 : 0)),
+          value: build([rows, columns], ([i, j]) => (j <= i ? 1 : 0)),
         };
       }),
     ],
@@ -239,7 +239,7 @@ export const creationRows: readonly OperationRow[] = [
       {
         make: (pool) => {
           const x = pool.pick();
-          return x === null ? null : { args: [ref(x)], dtype: x.dtype, formula: (a) => a as NDArray };
+          return x === null ? null : { args: [ref(x)], dtype: x.dtype, formula: (a) => a };
         },
       },
     ],

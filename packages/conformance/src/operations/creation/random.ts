@@ -1,5 +1,5 @@
 /** Random tensors. What they hold is a suite of its own ("random"): keys, bits, and what follows from them. */
-import { count, nd, type NDArray } from '../../oracle/ndarray.ts';
+import { count, nd } from '../../oracle/ndarray.ts';
 import { threefry } from '../../oracle/random.ts';
 import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
 import { type Notes, type OperationRow, smooth } from '../row.ts';
@@ -50,9 +50,7 @@ function dropout(pool: Pool): Made | null {
     formula: (a) =>
       nd(
         x.shape,
-        (a as NDArray).data.map((v, i) =>
-          p === 0 ? v : threefry(key, [i, 0])[0] < (1 - p) * 2 ** 32 ? v / (1 - p) : 0,
-        ),
+        a.data.map((v, i) => (p === 0 ? v : threefry(key, [i, 0])[0] < (1 - p) * 2 ** 32 ? v / (1 - p) : 0)),
       ),
     noise: 'out',
   };

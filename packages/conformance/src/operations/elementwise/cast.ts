@@ -1,7 +1,7 @@
 /** Random casts from any dtype to any other. */
 import type { DType } from '@polygrad/core';
 import { integerFormat } from '../../oracle/formats.ts';
-import { map, type NDArray } from '../../oracle/ndarray.ts';
+import { map } from '../../oracle/ndarray.ts';
 import { hold } from '../../programs/evaluate.ts';
 import { isFloat, type RandomCall, ref } from '../../programs/pool.ts';
 
@@ -44,7 +44,7 @@ export const castCall: RandomCall = {
     return {
       args: [ref(x), to],
       dtype: to,
-      formula: (a) => map(a as NDArray, (v) => castTo(x.dtype, to, v) ?? 2 ** 60),
+      formula: (a) => map(a, (v) => castTo(x.dtype, to, v) ?? 2 ** 60),
       noise: isFloat(to) && isFloat(x.dtype) ? 'out' : 'none',
     };
   },

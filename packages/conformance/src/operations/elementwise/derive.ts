@@ -95,9 +95,9 @@ export function unaryCall(row: UnaryRow, pool: Pool): Made | null {
   return {
     args: [ref(x), ...(row.options === undefined ? [] : [row.options])],
     dtype: row.result ?? wide,
-    formula: (a) => map(a as NDArray, isFloat(x.dtype) ? row.f : (v) => row.f(held(v))),
+    formula: (a) => map(a, isFloat(x.dtype) ? row.f : (v) => row.f(held(v))),
     noise: row.noise ?? 'none',
-    ...(row.terms === undefined ? {} : { terms: (a) => map(a as NDArray, row.terms!) }),
+    ...(row.terms === undefined ? {} : { terms: (a) => map(a, row.terms!) }),
   };
 }
 
@@ -137,7 +137,7 @@ function binaryCall(row: BinaryRow, pool: Pool): Made | null {
     args,
     dtype: row.result === 'bool' ? 'bool' : row.result === 'float' ? floatOf(common) : common,
     formula: (x, y) => {
-      const [left, given] = swapped ? [constant, x as NDArray] : [x as NDArray, y ?? constant];
+      const [left, given] = swapped ? [constant, x] : [x, y ?? constant];
       return zip(f, left, second(left, given));
     },
     noise: row.noise ?? 'none',

@@ -1,11 +1,11 @@
 /** The gamma and error functions against series that the library does not use, with derivatives, in intervals of their own. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { map, type NDArray } from '../../oracle/ndarray.ts';
+import { map } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { polygamma } from '../../oracle/special.ts';
 import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
-import { floats, type OpSpec } from '../../spec.ts';
+import { floats, type Instance, type OpSpec } from '../../spec.ts';
 import { functionOf, type OperationRow, smooth } from '../row.ts';
 
 type Intervals = readonly (readonly [number, number])[];
@@ -36,23 +36,25 @@ const intervals: Readonly<Record<'lgamma' | 'digamma' | 'erfc' | 'erfinv', Inter
   ],
 };
 
-function specOf(name: string, run: (x: Tensor) => Tensor, f: (x: number) => number, from: Intervals): OpSpec {
+function specOf(name: string, run: (x: Tensor) => Tensor, f: (x: number) => number, from: Intervals): OpSpec<1> {
   return {
     name,
     dtypes: floats,
     instances: [
-      ...from.map(([low, high]) => ({
-        label: `${low} to ${high}`,
-        small: Math.abs(low) < 10,
-        draw: (r: Random) => [sample(r, [5], uniform(low, high))],
-      })),
+      ...from.map(
+        ([low, high]): Instance<1> => ({
+          label: `${low} to ${high}`,
+          small: Math.abs(low) < 10,
+          draw: (r) => [sample(r, [5], uniform(low, high))],
+        }),
+      ),
       {
         label: '[4,33]',
         draw: (r: Random) => [sample(r, [4, 33], uniform(...from[1]!))],
       },
     ],
-    run: ([x]) => run(x as Tensor),
-    oracle: ([x]) => map(x as NDArray, f),
+    run: ([x]) => run(x),
+    oracle: ([x]) => map(x, f),
     gradient: { of: [0], order: 2 },
   };
 }
@@ -65,7 +67,7 @@ function polygammaCall(pool: Pool): Made | null {
   const n = pool.c.pick([1, 0, 2, 3]);
   const x = pool.pick((v) => isFloat(v.dtype) && v.data.every((y) => y > 0.3 && y < 1e3));
   if (x === null) return null;
-  return { args: [n, ref(x)], dtype: x.dtype, formula: (a) => map(a as NDArray, (y) => polygamma(n, y)), noise: 'all' };
+  return { args: [n, ref(x)], dtype: x.dtype, formula: (a) => map(a, (y) => polygamma(n, y)), noise: 'all' };
 }
 
 export const gammaRows: readonly OperationRow[] = [

@@ -1,14 +1,14 @@
 /** Elementwise operations of three operands, or of others than tensors of one shape: choices, limits, weights, numbers. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { at, broadcastShapes, build, count, map, type NDArray, zip } from '../../oracle/ndarray.ts';
-import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
+import { at, broadcastShapes, build, count, map, zip } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample, samples, uniform } from '../../oracle/random.ts';
 import { clamp } from '../../oracle/special.ts';
 import { hold } from '../../programs/evaluate.ts';
 import { weak } from '../../programs/operands.ts';
 import { broadcast, isFloat, isNumber, type Made, type Pool, type RandomCall, ref } from '../../programs/pool.ts';
 import type { Value } from '../../programs/program.ts';
-import { floats, numeric, type OpSpec } from '../../spec.ts';
+import { floats, type Inputs, numeric, type OpSpec, spec } from '../../spec.ts';
 import { type OperationRow, smooth } from '../row.ts';
 import { anyShapes } from '../shapes.ts';
 import { type Draw, off } from './row.ts';
@@ -16,7 +16,7 @@ import { type Draw, off } from './row.ts';
 const any = uniform(-3, 3);
 const whole = integer(-9, 9);
 
-function whereSpec(): OpSpec {
+function whereSpec(): OpSpec<3> {
   return {
     name: 'where',
     dtypes: numeric,
@@ -31,13 +31,13 @@ function whereSpec(): OpSpec {
       small: count(broadcastShapes(c, a, b)) <= 12,
       draw: (r: Random) => [sample(r, c, integer(0, 1)), sample(r, a, whole), sample(r, b, whole)],
     })),
-    run: ([c, a, b]) => pg.where(c as Tensor, a as Tensor, b as Tensor),
-    oracle: ([c, a, b]) => zip((p, x, y) => (p ? (x as number) : (y as number)), c as never, a as never, b as never),
+    run: ([c, a, b]) => pg.where(c, a, b),
+    oracle: ([c, a, b]) => zip((p, x, y) => (p ? x : y), c, a, b),
     gradient: { of: [1, 2], order: 2 },
   };
 }
 
-function clipSpec(): OpSpec {
+function clipSpec(): OpSpec<1> {
   return {
     name: 'clip',
     dtypes: floats,
@@ -46,29 +46,31 @@ function clipSpec(): OpSpec {
       small,
       draw: (r: Random) => [sample(r, shape, any)],
     })),
-    run: ([x]) => pg.clip(x as Tensor, -1, 1.5),
-    oracle: ([x]) => zip((v) => clamp(v as number, -1, 1.5), x as never),
+    run: ([x]) => pg.clip(x, -1, 1.5),
+    oracle: ([x]) => map(x, (v) => clamp(v, -1, 1.5)),
     gradient: { of: [0], order: 2 },
   };
 }
 
-function fmaSpec(): OpSpec {
+/** Lists of three shapes. */
+const threes = (shapes: readonly Inputs<3, readonly number[]>[]): readonly Inputs<3, readonly number[]>[] => shapes;
+
+function fmaSpec(): OpSpec<3> {
   return {
     name: 'fma',
     dtypes: floats,
-    instances: [
+    instances: threes([
       [[5], [5], [5]],
       [[67], [], [67]],
       [[2, 1], [3], [2, 3]],
       [[0], [1], []],
-    ].map((shapes) => ({
+    ]).map((shapes) => ({
       label: shapes.map((shape) => `[${shape}]`).join(' '),
       small: true,
-      draw: (r: Random) => shapes.map((shape) => sample(r, shape, any)),
+      draw: (r: Random) => samples(r, shapes, any),
     })),
-    run: ([a, b, c]) => pg.fma(a as Tensor, b as Tensor, c as Tensor),
-    oracle: ([a, b, c]) =>
-      zip((x, y, z) => (x as number) * (y as number) + (z as number), a as never, b as never, c as never),
+    run: ([a, b, c]) => pg.fma(a, b, c),
+    oracle: ([a, b, c]) => zip((x, y, z) => x * y + z, a, b, c),
     gradient: { of: [0, 1, 2], order: 2 },
   };
 }
@@ -80,7 +82,7 @@ interface OneOf {
   readonly draw: Draw;
 }
 
-const ofOne = ({ name, run, f, draw }: OneOf): OpSpec => ({
+const ofOne = ({ name, run, f, draw }: OneOf): OpSpec<1> => ({
   name,
   dtypes: floats,
   instances: [[], [7], [2, 3], [67]].map((shape) => ({
@@ -88,32 +90,32 @@ const ofOne = ({ name, run, f, draw }: OneOf): OpSpec => ({
     small: count(shape) < 10,
     draw: (r: Random) => [sample(r, shape, draw)],
   })),
-  run: ([x]) => run(x as Tensor),
-  oracle: ([x]) => map(x as NDArray, f),
+  run: ([x]) => run(x),
+  oracle: ([x]) => map(x, f),
   gradient: { of: [0], order: 2 },
 });
 
 interface ThreeOf {
   readonly name: string;
-  readonly run: (xs: Tensor[]) => Tensor;
-  readonly f: (...xs: number[]) => number;
-  readonly draw: readonly Draw[];
+  readonly run: (xs: Inputs<3, Tensor>) => Tensor;
+  readonly f: (a: number, b: number, c: number) => number;
+  readonly draw: Inputs<3, Draw>;
 }
 
-const ofThree = ({ name, run, f, draw }: ThreeOf): OpSpec => ({
+const ofThree = ({ name, run, f, draw }: ThreeOf): OpSpec<3> => ({
   name,
   dtypes: floats,
-  instances: [
+  instances: threes([
     [[7], [7], [7]],
     [[2, 1], [3], [2, 3]],
     [[67], [], [1]],
-  ].map((each) => ({
+  ]).map((each) => ({
     label: each.map((shape) => `[${shape}]`).join(' '),
-    small: each[0]?.[0] !== 67,
-    draw: (r: Random) => draw.map((d, i) => sample(r, each[i]!, d)),
+    small: each[0][0] !== 67,
+    draw: (r: Random) => [sample(r, each[0], draw[0]), sample(r, each[1], draw[1]), sample(r, each[2], draw[2])],
   })),
   run,
-  oracle: (xs) => zip(f, ...xs),
+  oracle: ([a, b, c]) => zip(f, a, b, c),
   gradient: { of: draw.map((_, i) => i), order: 2 },
 });
 
@@ -124,7 +126,7 @@ export const preluSpecs: readonly OpSpec[] = [
     f: (x) => (x > 0 ? x : 0.3 * x),
     draw: off([0]),
   }),
-  {
+  spec<2>({
     name: 'prelu with a weight per channel',
     dtypes: floats,
     instances: [
@@ -136,14 +138,14 @@ export const preluSpecs: readonly OpSpec[] = [
       small: true,
       draw: (r: Random) => [sample(r, shape, off([0])), sample(r, [3], uniform(0.1, 0.9))],
     })),
-    run: ([x, w]) => pg.prelu(x as Tensor, w as Tensor),
+    run: ([x, w]) => pg.prelu(x, w),
     oracle: ([x, w]) =>
-      build((x as NDArray).shape, (index) => {
-        const v = at(x as NDArray, index);
-        return v > 0 ? v : v * at(w as NDArray, [index[1]!]);
+      build(x.shape, (index) => {
+        const v = at(x, index);
+        return v > 0 ? v : v * at(w, [index[1]!]);
       }),
     gradient: { of: [0, 1], order: 2 },
-  },
+  }),
 ];
 
 /** Truths for the rows of a value. */
@@ -176,8 +178,7 @@ const added =
     return {
       args: [ref(a), ref(b), ref(c), ...(value === 1 ? [] : [{ value }])],
       dtype: a.dtype,
-      formula: (x, y, z) =>
-        zip((p, q, r) => p + value * (divided ? q / r : q * r), x as NDArray, y as NDArray, z as NDArray),
+      formula: (x, y, z) => zip((p, q, r) => p + value * (divided ? q / r : q * r), x, y, z),
       noise: 'all',
     };
   };
@@ -194,7 +195,7 @@ export const isCloseCall: RandomCall = {
     return {
       args: [ref(a), ref(b), { rtol: 0.1, atol: 0.1 }],
       dtype: 'bool',
-      formula: (x, y) => zip(close, x as NDArray, y as NDArray),
+      formula: (x, y) => zip(close, x, y),
     };
   },
 };
@@ -216,7 +217,7 @@ export const severalRows: readonly OperationRow[] = [
             ? {
                 args: [ref(m), ref(a), ref(b)],
                 dtype: a.dtype,
-                formula: (c, x, y) => zip((p, q, r) => (p !== 0 ? q : r), c as NDArray, x as NDArray, y as NDArray),
+                formula: (c, x, y) => zip((p, q, r) => (p !== 0 ? q : r), c, x, y),
               }
             : null;
         },
@@ -226,7 +227,7 @@ export const severalRows: readonly OperationRow[] = [
   {
     name: 'maskedFill',
     specs: [
-      {
+      spec<2>({
         name: 'maskedFill',
         dtypes: numeric,
         inputDTypes: { 1: 'bool' },
@@ -237,13 +238,10 @@ export const severalRows: readonly OperationRow[] = [
             draw: (r: Random) => [sample(r, [3, 4], integer(-99, 99)), sample(r, [4], integer(0, 1))],
           },
         ],
-        run: ([x, mask]) => pg.maskedFill(x as Tensor, mask as Tensor, 7),
-        oracle: ([x, mask]) =>
-          build([3, 4], ([i, j]) =>
-            at(mask as NDArray, [j as number]) !== 0 ? 7 : at(x as NDArray, [i as number, j as number]),
-          ),
+        run: ([x, mask]) => pg.maskedFill(x, mask, 7),
+        oracle: ([x, mask]) => build([3, 4], ([i, j]) => (at(mask, [j]) !== 0 ? 7 : at(x, [i, j]))),
         gradient: { of: [0], order: 2 },
-      },
+      }),
     ],
     calls: [
       {
@@ -256,7 +254,7 @@ export const severalRows: readonly OperationRow[] = [
           return {
             args: [ref(a), ref(m), value],
             dtype: a.dtype,
-            formula: (x, c) => zip((q, p) => (p !== 0 ? value : q), x as NDArray, c as NDArray),
+            formula: (x, c) => zip((q, p) => (p !== 0 ? value : q), x, c),
           };
         },
       },
@@ -282,7 +280,7 @@ export const severalRows: readonly OperationRow[] = [
             args: [ref(a), below, above],
             dtype: a.dtype,
             formula: (x) =>
-              map(x as NDArray, (v) =>
+              map(x, (v) =>
                 Math.min(above ?? Number.POSITIVE_INFINITY, Math.max(below ?? Number.NEGATIVE_INFINITY, v)),
               ),
           };
@@ -304,7 +302,7 @@ export const severalRows: readonly OperationRow[] = [
           return {
             args: [ref(a), ref(b), ref(c)],
             dtype: a.dtype,
-            formula: (x, y, z) => zip((p, q, r) => p * q + r, x as NDArray, y as NDArray, z as NDArray),
+            formula: (x, y, z) => zip((p, q, r) => p * q + r, x, y, z),
             noise: 'all',
           };
         },
@@ -316,8 +314,8 @@ export const severalRows: readonly OperationRow[] = [
     specs: [
       ofThree({
         name: 'addcmul',
-        run: ([a, b, c]) => pg.addcmul(a as Tensor, b as Tensor, c as Tensor, { value: 0.5 }),
-        f: (a = 0, b = 0, c = 0) => a + 0.5 * b * c,
+        run: ([a, b, c]) => pg.addcmul(a, b, c, { value: 0.5 }),
+        f: (a, b, c) => a + 0.5 * b * c,
         draw: [any, any, any],
       }),
     ],
@@ -328,8 +326,8 @@ export const severalRows: readonly OperationRow[] = [
     specs: [
       ofThree({
         name: 'addcdiv',
-        run: ([a, b, c]) => pg.addcdiv(a as Tensor, b as Tensor, c as Tensor, { value: 0.5 }),
-        f: (a = 0, b = 0, c = 0) => a + (0.5 * b) / c,
+        run: ([a, b, c]) => pg.addcdiv(a, b, c, { value: 0.5 }),
+        f: (a, b, c) => a + (0.5 * b) / c,
         draw: [any, any, off([0, 0.1, -0.1, 0.2, -0.2])],
       }),
     ],
@@ -340,7 +338,7 @@ export const severalRows: readonly OperationRow[] = [
     specs: [
       ofOne({
         name: 'heaviside',
-        run: (x) => pg.heaviside(pg.round(x) as Tensor, 0.25),
+        run: (x) => pg.heaviside(pg.round(x), 0.25),
         f: (x) => (Math.round(x) === 0 ? 0.25 : Number(x > 0)),
         draw: off([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5]),
       }),
@@ -354,7 +352,7 @@ export const severalRows: readonly OperationRow[] = [
           return {
             args: [ref(a), value],
             dtype: a.dtype,
-            formula: (x) => map(x as NDArray, (v) => (v === 0 ? value : Number.isNaN(v) ? v : v < 0 ? 0 : 1)),
+            formula: (x) => map(x, (v) => (v === 0 ? value : Number.isNaN(v) ? v : v < 0 ? 0 : 1)),
           };
         },
       },
@@ -366,8 +364,8 @@ export const severalRows: readonly OperationRow[] = [
     specs: [
       ofThree({
         name: 'lerp',
-        run: ([a, b, w]) => pg.lerp(a as Tensor, b as Tensor, w as Tensor),
-        f: (a = 0, b = 0, w = 0) => a + w * (b - a),
+        run: ([a, b, w]) => pg.lerp(a, b, w),
+        f: (a, b, w) => a + w * (b - a),
         draw: [any, any, uniform(-0.5, 1.5)],
       }),
     ],
@@ -382,7 +380,7 @@ export const severalRows: readonly OperationRow[] = [
           return {
             args: [ref(a), ref(b), w],
             dtype: a.dtype,
-            formula: (x, y) => zip((p, q) => p + w * (q - p), x as NDArray, y as NDArray),
+            formula: (x, y) => zip((p, q) => p + w * (q - p), x, y),
             noise: 'all',
           };
         },

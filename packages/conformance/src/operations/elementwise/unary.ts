@@ -1,7 +1,7 @@
 /** Elementwise operations of one operand. Sources of formulas are in the docstrings of the functions. */
 import * as pg from '@polygrad/core';
-import type { DType, Tensor } from '@polygrad/core';
-import { map, type NDArray } from '../../oracle/ndarray.ts';
+import type { DType } from '@polygrad/core';
+import { map } from '../../oracle/ndarray.ts';
 import { awayFromZero, integer, sample, uniform } from '../../oracle/random.ts';
 import * as special from '../../oracle/special.ts';
 import { clamp, logistic, softplus } from '../../oracle/special.ts';
@@ -70,12 +70,12 @@ const ofIntegers = (name: string): RowCase => ({
 type More = Pick<UnaryRow, 'domain' | 'terms' | 'cases' | 'specs' | 'options' | 'drawn' | 'notes'>;
 
 /** NaN here and there in floats, each replaced by 9. */
-const withNine: OpSpec = {
+const withNine: OpSpec<1> = {
   name: 'nanToNum',
   dtypes: ['float32', 'float64'],
   instances: [{ label: '[3,5]', draw: (r) => [sample(r, [3, 5], spotted)] }],
-  run: ([x]) => pg.nanToNum(x as Tensor, { nan: 9 }),
-  oracle: ([x]) => map(x as NDArray, (v) => (Number.isNaN(v) ? 9 : v)),
+  run: ([x]) => pg.nanToNum(x, { nan: 9 }),
+  oracle: ([x]) => map(x, (v) => (Number.isNaN(v) ? 9 : v)),
 };
 
 /** A function that kernels compute as one operation. */

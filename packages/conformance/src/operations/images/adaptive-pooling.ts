@@ -1,12 +1,11 @@
 /** Pooling to a size that is asked for, down to one value per channel. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { largest, poolAdaptive, sumOf, type Tap } from '../../oracle/images.ts';
-import { count, type NDArray } from '../../oracle/ndarray.ts';
+import { count } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import { sums } from '../../programs/operands.ts';
 import { type Made, type Pool, ref } from '../../programs/pool.ts';
-import { floats, type Instance, type OpSpec, type Options } from '../../spec.ts';
+import { floats, type Instance, type OpSpec, type Options, spec } from '../../spec.ts';
 import { type OperationRow, smooth } from '../row.ts';
 import { image, wholeOptions } from './image.ts';
 
@@ -17,7 +16,7 @@ const tied = integer(-2, 2);
 
 const mean = (taps: readonly Tap[]): number => sumOf(taps) / taps.length;
 
-const instances: readonly Instance[] = [
+const instances: readonly Instance<1>[] = [
   { x: [1, 2, 4, 6], size: [2, 3], layout: 'nchw' },
   { x: [2, 1, 5, 4], size: [3, 3], layout: 'nchw' },
   { x: [1, 5, 3, 2], size: [2, 4], layout: 'nhwc' },
@@ -33,35 +32,35 @@ const instances: readonly Instance[] = [
 const layoutOf = (o: Options): { layout: 'nchw' | 'nhwc' } => ({ layout: o.layout as 'nchw' | 'nhwc' });
 const sizeOf = (o: Options): number[] => o.size as number[];
 
-const meanSpec: OpSpec = {
+const meanSpec: OpSpec<1> = {
   name: 'adaptiveAvgPool2d',
   dtypes: floats,
   instances,
-  run: ([x], o) => pg.adaptiveAvgPool2d(x as Tensor, sizeOf(o), layoutOf(o)),
-  oracle: ([x], o) => poolAdaptive(x as NDArray, sizeOf(o), o.layout, mean),
+  run: ([x], o) => pg.adaptiveAvgPool2d(x, sizeOf(o), layoutOf(o)),
+  oracle: ([x], o) => poolAdaptive(x, sizeOf(o), o.layout, mean),
   gradient: { of: [0], order: 2 },
 };
 
 const maxSpecs: readonly OpSpec[] = [
-  {
+  spec<1>({
     name: 'adaptiveMaxPool2d',
     dtypes: floats,
     instances,
-    run: ([x], o) => pg.adaptiveMaxPool2d(x as Tensor, sizeOf(o), layoutOf(o)),
-    oracle: ([x], o) => poolAdaptive(x as NDArray, sizeOf(o), o.layout, (taps) => largest(taps).value),
+    run: ([x], o) => pg.adaptiveMaxPool2d(x, sizeOf(o), layoutOf(o)),
+    oracle: ([x], o) => poolAdaptive(x, sizeOf(o), o.layout, (taps) => largest(taps).value),
     gradient: { of: [0], order: 2 },
-  },
-  {
+  }),
+  spec<1>({
     name: 'adaptiveMaxPool2d indices',
     dtypes: [...floats, 'int32'],
-    instances: instances.map((i) => ({ ...i, draw: (r: Random) => i.draw(r).map((a) => sample(r, a.shape, tied)) })),
-    run: ([x], o) => pg.adaptiveMaxPool2d(x as Tensor, sizeOf(o), { ...layoutOf(o), returnIndices: true })[1],
-    oracle: ([x], o) => poolAdaptive(x as NDArray, sizeOf(o), o.layout, (taps) => largest(taps).position),
+    instances: instances.map((i) => ({ ...i, draw: (r: Random) => [sample(r, i.draw(r)[0].shape, tied)] })),
+    run: ([x], o) => pg.adaptiveMaxPool2d(x, sizeOf(o), { ...layoutOf(o), returnIndices: true })[1],
+    oracle: ([x], o) => poolAdaptive(x, sizeOf(o), o.layout, (taps) => largest(taps).position),
     result: 'int32',
-  },
+  }),
 ];
 
-const lineSpec: OpSpec = {
+const lineSpec: OpSpec<1> = {
   name: 'adaptiveAvgPool1d',
   dtypes: floats,
   instances: [1, 3, 7, 8].map((n) => ({
@@ -70,13 +69,13 @@ const lineSpec: OpSpec = {
     options: { size: [n] },
     draw: (r: Random) => [sample(r, [2, 2, 7], any)],
   })),
-  run: ([x], o) => pg.adaptiveAvgPool1d(x as Tensor, sizeOf(o)),
-  oracle: ([x], o) => poolAdaptive(x as NDArray, sizeOf(o), 'nchw', mean),
+  run: ([x], o) => pg.adaptiveAvgPool1d(x, sizeOf(o)),
+  oracle: ([x], o) => poolAdaptive(x, sizeOf(o), 'nchw', mean),
   gradient: { of: [0], order: 2 },
 };
 
 /** Images of one or of three axes. */
-const otherRank = (rank: 1 | 3): Instance[] =>
+const otherRank = (rank: 1 | 3): Instance<1>[] =>
   (rank === 1
     ? [
         { x: [2, 2, 7], size: [3], layout: 'nchw' },
@@ -93,12 +92,12 @@ const otherRank = (rank: 1 | 3): Instance[] =>
     draw: (r: Random) => [sample(r, x, any)],
   }));
 
-const volumeSpec: OpSpec = {
+const volumeSpec: OpSpec<1> = {
   name: 'adaptiveAvgPool3d',
   dtypes: floats,
   instances: otherRank(3),
-  run: ([x], o) => pg.adaptiveAvgPool3d(x as Tensor, sizeOf(o), layoutOf(o)),
-  oracle: ([x], o) => poolAdaptive(x as NDArray, sizeOf(o), o.layout, mean),
+  run: ([x], o) => pg.adaptiveAvgPool3d(x, sizeOf(o), layoutOf(o)),
+  oracle: ([x], o) => poolAdaptive(x, sizeOf(o), o.layout, mean),
   gradient: { of: [0], order: 2 },
 };
 
@@ -106,29 +105,29 @@ const volumeSpec: OpSpec = {
 const otherMaxSpecs = (rank: 1 | 3): OpSpec[] => {
   const max = rank === 1 ? pg.adaptiveMaxPool1d : pg.adaptiveMaxPool3d;
   return [
-    {
+    spec<1>({
       name: `adaptiveMaxPool${rank}d`,
       dtypes: floats,
       instances: otherRank(rank),
-      run: ([x], o) => max(x as Tensor, sizeOf(o), layoutOf(o)),
-      oracle: ([x], o) => poolAdaptive(x as NDArray, sizeOf(o), o.layout, (taps) => largest(taps).value),
+      run: ([x], o) => max(x, sizeOf(o), layoutOf(o)),
+      oracle: ([x], o) => poolAdaptive(x, sizeOf(o), o.layout, (taps) => largest(taps).value),
       gradient: { of: [0], order: 2 },
-    },
-    {
+    }),
+    spec<1>({
       name: `adaptiveMaxPool${rank}d indices`,
       dtypes: floats,
       instances: otherRank(rank).map((i) => ({
         ...i,
-        draw: (r: Random) => i.draw(r).map((a) => sample(r, a.shape, tied)),
+        draw: (r: Random) => [sample(r, i.draw(r)[0].shape, tied)],
       })),
-      run: ([x], o) => max(x as Tensor, sizeOf(o), { ...layoutOf(o), returnIndices: true })[1],
-      oracle: ([x], o) => poolAdaptive(x as NDArray, sizeOf(o), o.layout, (taps) => largest(taps).position),
+      run: ([x], o) => max(x, sizeOf(o), { ...layoutOf(o), returnIndices: true })[1],
+      oracle: ([x], o) => poolAdaptive(x, sizeOf(o), o.layout, (taps) => largest(taps).position),
       result: 'int32',
-    },
+    }),
   ];
 };
 
-const globalSpec: OpSpec = {
+const globalSpec: OpSpec<1> = {
   name: 'globalAvgPool2d',
   dtypes: floats,
   instances: ['nchw', 'nhwc'].map((order) => ({
@@ -137,8 +136,8 @@ const globalSpec: OpSpec = {
     options: { layout: order },
     draw: (r: Random) => [sample(r, [2, 3, 4, 2], any)],
   })),
-  run: ([x], o) => pg.globalAvgPool2d(x as Tensor, { ...layoutOf(o), keepDims: true }),
-  oracle: ([x], o) => poolAdaptive(x as NDArray, [1, 1], o.layout, mean),
+  run: ([x], o) => pg.globalAvgPool2d(x, { ...layoutOf(o), keepDims: true }),
+  oracle: ([x], o) => poolAdaptive(x, [1, 1], o.layout, mean),
   gradient: { of: [0], order: 2 },
 };
 
@@ -152,7 +151,7 @@ const adaptive =
     return {
       args: [ref(x), size, ...wholeOptions(written)],
       dtype: x.dtype,
-      formula: (a) => poolAdaptive(a as NDArray, size, layout, kind === 'avg' ? mean : (taps) => largest(taps).value),
+      formula: (a) => poolAdaptive(a, size, layout, kind === 'avg' ? mean : (taps) => largest(taps).value),
       ...(kind === 'avg' ? sums(x.dtype) : {}),
     };
   };
@@ -164,7 +163,7 @@ function globalMean(pool: Pool): Made | null {
   return {
     args: [ref(x), { ...written, keepDims: true }],
     dtype: x.dtype,
-    formula: (a) => poolAdaptive(a as NDArray, [1, 1], layout, mean),
+    formula: (a) => poolAdaptive(a, [1, 1], layout, mean),
     ...sums(x.dtype),
   };
 }

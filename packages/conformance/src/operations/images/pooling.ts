@@ -37,7 +37,7 @@ const pools: readonly (WindowOptions & { readonly x: readonly number[]; readonly
     { x: [2, 13, 9, 8], size: 3, stride: 2, padding: 1, layout: 'nhwc' },
   ];
 
-function poolInstances(extra: readonly (typeof pools)[number][] = [], values = any): Instance[] {
+function poolInstances(extra: readonly (typeof pools)[number][] = [], values = any): Instance<1>[] {
   return [...pools, ...extra].map(({ x, ...options }) => ({
     label: `[${x}] ${JSON.stringify(options)}`,
     small: count(x) > 0 && count(x) <= 60,
@@ -52,7 +52,7 @@ function settings({ size: _, ...rest }: Options): Options {
 }
 
 /** Four images with three windows each. */
-const plain: readonly Instance[] = [
+const plain: readonly Instance<1>[] = [
   [1, 1, 4, 4],
   [1, 2, 5, 4],
   [2, 3, 14, 14],
@@ -77,7 +77,7 @@ const uncounted = [
 ];
 
 /** Images of one or of three axes. */
-const otherRank = (rank: 1 | 3): Instance[] =>
+const otherRank = (rank: 1 | 3): Instance<1>[] =>
   [
     { x: rank === 1 ? [2, 3, 7] : [1, 2, 3, 4, 3], o: { size: 2, ceilMode: true } },
     { x: rank === 1 ? [2, 7, 3] : [1, 3, 4, 3, 2], o: { size: 3, stride: 1, padding: 1, layout: 'nhwc' } },
@@ -99,20 +99,20 @@ const norm =
     taps.reduce((s, t) => s + Math.abs(t.value) ** order, 0) ** (1 / order);
 
 const windowOf = (o: Options): number | number[] => o.size as number | number[];
-const twice: Partial<OpSpec> = { gradient: { of: [0], order: 2 } };
+const twice: Partial<Pick<OpSpec, 'dtypes' | 'gradient' | 'result'>> = { gradient: { of: [0], order: 2 } };
 
 const windowSpec = (
   name: string,
   run: (x: Tensor, window: number | number[], o: Options) => Tensor,
-  instances: readonly Instance[],
+  instances: readonly Instance<1>[],
   f: Fold,
   more = twice,
-): OpSpec => ({
+): OpSpec<1> => ({
   name,
   dtypes: floats,
   instances,
-  run: ([x], o) => run(x as Tensor, windowOf(o), settings(o)),
-  oracle: ([x], o) => poolWindows(x as NDArray, windowOf(o), o, (taps, padded) => f(taps, padded, o)),
+  run: ([x], o) => run(x, windowOf(o), settings(o)),
+  oracle: ([x], o) => poolWindows(x, windowOf(o), o, (taps, padded) => f(taps, padded, o)),
   ...more,
 });
 
@@ -135,7 +135,7 @@ const avgSpec = (rank: 1 | 3): OpSpec =>
   windowSpec(`avgPool${rank}d`, rank === 1 ? pg.avgPool1d : pg.avgPool3d, otherRank(rank), mean);
 
 /** Maxima of images of one or of three axes put back. */
-function unpoolOtherRank(rank: 1 | 3): OpSpec {
+function unpoolOtherRank(rank: 1 | 3): OpSpec<1> {
   const [max, unpooled] = rank === 1 ? [pg.maxPool1d, pg.maxUnpool1d] : [pg.maxPool3d, pg.maxUnpool3d];
   return {
     name: `maxUnpool${rank}d of maxPool${rank}d`,
@@ -144,16 +144,16 @@ function unpoolOtherRank(rank: 1 | 3): OpSpec {
     run: ([x], { ceilMode = false, ...o }) => {
       const { size, ...rest } = o;
       const pooling = { ...rest, ceilMode: ceilMode as boolean, returnIndices: true } as const;
-      const [top, places] = max(x as Tensor, size as number, pooling);
-      const { shape } = x as Tensor;
+      const [top, places] = max(x, size as number, pooling);
+      const { shape } = x;
       const outputSize = o.layout === 'nhwc' ? shape.slice(1, -1) : shape.slice(2);
       return unpooled(top, places, size as number, { ...rest, outputSize });
     },
     oracle: ([x], o) => {
-      const { shape } = x as NDArray;
+      const { shape } = x;
       const out = o.layout === 'nhwc' ? shape.slice(1, -1) : shape.slice(2);
       const found = (f: (t: Tap) => number): NDArray =>
-        poolWindows(x as NDArray, o.size as number, o as WindowOptions, (taps) => f(largest(taps)));
+        poolWindows(x, o.size as number, o as WindowOptions, (taps) => f(largest(taps)));
       return unpool(
         found((t) => t.value),
         found((t) => t.position),
@@ -166,7 +166,7 @@ function unpoolOtherRank(rank: 1 | 3): OpSpec {
 }
 
 /** Pooled with overlapping windows, so that positions repeat, and put back. */
-function unpoolSpec(): OpSpec {
+function unpoolSpec(): OpSpec<1> {
   const cases = [
     { x: [1, 2, 4, 4], out: [4, 4], size: 2, layout: 'nchw' as const },
     { x: [1, 5, 5, 2], out: [5, 5], size: 3, stride: 1, layout: 'nhwc' as const },
@@ -190,12 +190,12 @@ function unpoolSpec(): OpSpec {
     })),
     run: ([x], { out, size, ceilMode = false, ...rest }) => {
       const pooling = { ...rest, ceilMode: ceilMode as boolean, returnIndices: true } as const;
-      const [top, places] = pg.maxPool2d(x as Tensor, size as number, pooling);
+      const [top, places] = pg.maxPool2d(x, size as number, pooling);
       return pg.maxUnpool2d(top, places, size as number, { ...rest, outputSize: out as [number, number] });
     },
     oracle: ([x], o) => {
-      const places = poolWindows(x as NDArray, o.size as number, o as WindowOptions, (t) => largest(t).position);
-      return unpool(pooled(x as NDArray, o), places, o.out as number[], o.layout);
+      const places = poolWindows(x, o.size as number, o as WindowOptions, (t) => largest(t).position);
+      return unpool(pooled(x, o), places, o.out as number[], o.layout);
     },
     gradient: { of: [0], order: 2 },
   };
@@ -230,7 +230,7 @@ function pooled(kind: 'max' | 'avg', rank: number) {
     return {
       args: [ref(x), window.kernel, options as Arg],
       dtype: x.dtype,
-      formula: (a) => poolWindows(a as NDArray, window.kernel, options as never, f),
+      formula: (a) => poolWindows(a, window.kernel, options as never, f),
       noise: kind === 'max' ? 'none' : 'all',
       ordered: kind === 'max',
     };
@@ -271,7 +271,7 @@ const pooling =
       ],
       ...(positions ? { part: 1 } : {}),
       dtype: positions ? 'int32' : x.dtype,
-      formula: (a) => poolWindows(a as NDArray, window, { ...options, layout } as never, f),
+      formula: (a) => poolWindows(a, window, { ...options, layout } as never, f),
       ...(kind === 'max' ? {} : sums(x.dtype)),
     };
   };
@@ -289,7 +289,7 @@ const maxUnpool =
     return {
       args: [ref(x), ref(index), window, ...wholeOptions(written)],
       dtype: x.dtype,
-      formula: (a, i) => unpool(a as NDArray, i as NDArray, out, layout),
+      formula: (a, i) => unpool(a, i, out, layout),
       ...sums(x.dtype),
     };
   };

@@ -1,6 +1,5 @@
 /** Images at other sizes and at any positions: interpolation, grid sampling, affine grids. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { count, nd, type NDArray } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { affine, type GridOptions, resize, type ResizeOptions, sampleGrid } from '../../oracle/sampling.ts';
@@ -39,7 +38,7 @@ const resizes: readonly (ResizeOptions & { readonly x: readonly number[]; readon
   { x: [2, 3, 16, 16], scaleFactor: 2, mode: 'bicubic' },
 ];
 
-function interpolateSpec(): OpSpec {
+function interpolateSpec(): OpSpec<1> {
   return {
     name: 'interpolate',
     dtypes: floats,
@@ -49,8 +48,8 @@ function interpolateSpec(): OpSpec {
       options: options as Options,
       draw: (r: Random) => [sample(r, x, any)],
     })),
-    run: ([x], o) => pg.interpolate(x as Tensor, o as pg.InterpolateOptions),
-    oracle: ([x], o) => resize(x as NDArray, o as unknown as ResizeOptions, o.layout),
+    run: ([x], o) => pg.interpolate(x, o as pg.InterpolateOptions),
+    oracle: ([x], o) => resize(x, o as unknown as ResizeOptions, o.layout),
     gradient: { of: [0], order: 2 },
   };
 }
@@ -80,7 +79,7 @@ function gridSpecs(): OpSpec[] {
     { x: [2, 9, 7, 8], grid: [2, 3, 5, 2], layout: 'nhwc' },
   ];
   const volumes = [{ x: [1, 1, 2, 3, 2], grid: [1, 1, 2, 3, 3], layout: 'nchw' }];
-  const spec = (mode: 'bilinear' | 'nearest' | 'bicubic'): OpSpec => ({
+  const spec = (mode: 'bilinear' | 'nearest' | 'bicubic'): OpSpec<2> => ({
     name: `gridSample ${mode}`,
     dtypes: floats,
     instances: (['zeros', 'border', 'reflection'] as const).flatMap((paddingMode) =>
@@ -100,8 +99,8 @@ function gridSpecs(): OpSpec[] {
         })),
       ),
     ),
-    run: ([x, grid], o) => pg.gridSample(x as Tensor, grid as Tensor, o as pg.GridSampleOptions),
-    oracle: ([x, grid], o) => sampleGrid(x as NDArray, grid as NDArray, o as unknown as GridOptions, o.layout),
+    run: ([x, grid], o) => pg.gridSample(x, grid, o as pg.GridSampleOptions),
+    oracle: ([x, grid], o) => sampleGrid(x, grid, o as unknown as GridOptions, o.layout),
     // Positions are off by some ulps of themselves, and slopes between neighbours are up to 4.
     terms: () => 64,
     gradient: { of: [0, 1], order: 2 },
@@ -132,7 +131,7 @@ function interpolate(pool: Pool): Made | null {
   return {
     args: [ref(x), { ...options, ...written }],
     dtype: x.dtype,
-    formula: (a) => resize(a as NDArray, options as ResizeOptions, layout),
+    formula: (a) => resize(a, options as ResizeOptions, layout),
     ...(mode.startsWith('nearest') ? {} : sums(x.dtype)),
   };
 }
@@ -159,7 +158,7 @@ function gridSample(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(grid), { ...options, ...written } as unknown as Arg],
     dtype: x.dtype,
-    formula: (a, g) => sampleGrid(a as NDArray, g as NDArray, options, layout),
+    formula: (a, g) => sampleGrid(a, g, options, layout),
     ...sums(x.dtype),
   };
 }
@@ -174,12 +173,12 @@ function affineGrid(pool: Pool): Made | null {
   return {
     args: [ref(theta), [batch, 1, ...spatial], { alignCorners }],
     dtype,
-    formula: (t) => affine(t as NDArray, spatial, alignCorners),
+    formula: (t) => affine(t, spatial, alignCorners),
     ...sums(dtype),
   };
 }
 
-const affineSpec: OpSpec = {
+const affineSpec: OpSpec<1> = {
   name: 'affineGrid',
   dtypes: floats,
   instances: [
@@ -195,13 +194,13 @@ const affineSpec: OpSpec = {
     })),
   ),
   run: ([theta], o) =>
-    pg.affineGrid(theta as Tensor, o.size as number[], {
+    pg.affineGrid(theta, o.size as number[], {
       alignCorners: o.alignCorners as boolean,
       layout: o.layout as 'nchw',
     }),
   oracle: ([theta], o) => {
     const size = o.size as number[];
-    return affine(theta as NDArray, o.layout === 'nhwc' ? size.slice(1, -1) : size.slice(2), o.alignCorners as boolean);
+    return affine(theta, o.layout === 'nhwc' ? size.slice(1, -1) : size.slice(2), o.alignCorners as boolean);
   },
   gradient: { of: [0], order: 2 },
 };

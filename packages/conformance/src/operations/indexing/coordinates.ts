@@ -1,11 +1,10 @@
 /** Elements and slices named by coordinates of several axes: picked, and put into zeros. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { at, build, count, indices, nd, type NDArray, ravel } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample } from '../../oracle/random.ts';
 import { small, sums } from '../../programs/operands.ts';
 import { isNumber, type Made, type Pool, ref } from '../../programs/pool.ts';
-import { numeric, type OpSpec } from '../../spec.ts';
+import { numeric, type OpSpec, spec } from '../../spec.ts';
 import { type OperationRow, smooth } from '../row.ts';
 
 const whole = integer(-4, 4);
@@ -46,7 +45,7 @@ function coordinateSpecs(): [OpSpec, OpSpec] {
   const coordinates = (r: Random, shape: readonly number[], lead: readonly number[], depth: number): NDArray =>
     build([...lead, depth], (index) => Math.floor(r() * shape[index.at(-1) as number]!));
   return [
-    {
+    spec<2>({
       name: 'gatherNd',
       dtypes: numeric,
       inputDTypes: { 1: 'int32' },
@@ -55,11 +54,11 @@ function coordinateSpecs(): [OpSpec, OpSpec] {
         small: true,
         draw: (r) => [sample(r, shape, whole), coordinates(r, shape, lead, depth)],
       })),
-      run: ([x, i]) => pg.gatherNd(x as Tensor, i as Tensor),
-      oracle: ([x, index]) => gathered(x as NDArray, index as NDArray),
+      run: ([x, i]) => pg.gatherNd(x, i),
+      oracle: ([x, index]) => gathered(x, index),
       gradient: { of: [0], order: 2 },
-    },
-    {
+    }),
+    spec<2>({
       name: 'scatterNd',
       dtypes: numeric,
       inputDTypes: { 0: 'int32' },
@@ -69,10 +68,10 @@ function coordinateSpecs(): [OpSpec, OpSpec] {
         options: { shape },
         draw: (r) => [coordinates(r, shape, lead, depth), sample(r, [...lead, ...shape.slice(depth)], whole)],
       })),
-      run: ([i, u], o) => pg.scatterNd(i as Tensor, u as Tensor, o.shape as number[]),
-      oracle: ([index, updates], o) => scattered(index as NDArray, updates as NDArray, o.shape as number[]),
+      run: ([i, u], o) => pg.scatterNd(i, u, o.shape as number[]),
+      oracle: ([index, updates], o) => scattered(index, updates, o.shape as number[]),
       gradient: { of: [1], order: 2 },
-    },
+    }),
   ];
 }
 
@@ -86,7 +85,7 @@ function gatherNd(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(index)],
     dtype: x.dtype,
-    formula: (a, i) => gathered(a as NDArray, i as NDArray),
+    formula: (a, i) => gathered(a, i),
   };
 }
 
@@ -101,7 +100,7 @@ function scatterNd(pool: Pool): Made | null {
   return {
     args: [ref(index), ref(updates), shape],
     dtype: updates.dtype,
-    formula: (i, u) => scattered(i as NDArray, u as NDArray, shape),
+    formula: (i, u) => scattered(i, u, shape),
     ...sums(updates.dtype),
   };
 }

@@ -1,7 +1,6 @@
 /** Elements and slices picked by index tensors. */
-import { numeric } from '../../spec.ts';
+import { numeric, spec } from '../../spec.ts';
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { along } from '../../oracle/lines.ts';
 import { at, build, type NDArray } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample } from '../../oracle/random.ts';
@@ -24,8 +23,8 @@ function take(pool: Pool): Made | null {
     dtype: x.dtype,
     formula: (a, i) =>
       build(out, (position) => {
-        const from = at(i as NDArray, position.slice(axis, axis + shape.length));
-        return at(a as NDArray, [...position.slice(0, axis), from, ...position.slice(axis + shape.length)]);
+        const from = at(i, position.slice(axis, axis + shape.length));
+        return at(a, [...position.slice(0, axis), from, ...position.slice(axis + shape.length)]);
       }),
   };
 }
@@ -39,7 +38,7 @@ function indexSelect(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(index), pool.c.seldom(3) ? { axis: written } : written],
     dtype: x.dtype,
-    formula: (a, i) => along(a as NDArray, axis, size, (k) => (i as NDArray).data[k]!),
+    formula: (a, i) => along(a, axis, size, (k) => i.data[k]!),
   };
 }
 
@@ -58,8 +57,8 @@ const picked =
       formula: (a, places) =>
         build(shape, (position) =>
           at(
-            a as NDArray,
-            position.map((p, k) => (k === axis ? at(places as NDArray, position) : p)),
+            a,
+            position.map((p, k) => (k === axis ? at(places, position) : p)),
           ),
         ),
     };
@@ -73,7 +72,7 @@ export const pickingRows: readonly OperationRow[] = [
   {
     name: 'indexSelect',
     specs: [
-      {
+      spec<2>({
         name: 'indexSelect',
         dtypes: numeric,
         inputDTypes: { 1: 'int32' },
@@ -83,14 +82,14 @@ export const pickingRows: readonly OperationRow[] = [
           options: { axis },
           draw: (r: Random) => [sample(r, [4, 5], whole), sample(r, [6], integer(0, 3))],
         })),
-        run: ([x, i], o) => pg.indexSelect(x as Tensor, i as Tensor, { axis: o.axis as number }),
+        run: ([x, i], o) => pg.indexSelect(x, i, { axis: o.axis as number }),
         oracle: ([x, i], o) =>
           o.axis === 0
-            ? build([6, 5], ([a, b]) => at(x as NDArray, [at(i as NDArray, [a as number]), b as number]))
-            : build([4, 6], ([a, b]) => at(x as NDArray, [a as number, at(i as NDArray, [b as number])])),
+            ? build([6, 5], ([a, b]) => at(x, [at(i, [a]), b]))
+            : build([4, 6], ([a, b]) => at(x, [a, at(i, [b])])),
         gradient: { of: [0], order: 2 },
-      },
-      {
+      }),
+      spec<2>({
         name: 'indexSelect of a transpose',
         dtypes: numeric,
         inputDTypes: { 1: 'int32' },
@@ -100,18 +99,17 @@ export const pickingRows: readonly OperationRow[] = [
             draw: (r: Random) => [sample(r, [21, 37], whole), sample(r, [27], integer(0, 20))],
           },
         ],
-        run: ([x, i]) => pg.indexSelect(pg.transpose(x as Tensor), i as Tensor, { axis: 1 }),
-        oracle: ([x, i]) =>
-          build([37, 27], ([a, b]) => at(x as NDArray, [at(i as NDArray, [b as number]), a as number])),
+        run: ([x, i]) => pg.indexSelect(pg.transpose(x), i, { axis: 1 }),
+        oracle: ([x, i]) => build([37, 27], ([a, b]) => at(x, [at(i, [b]), a])),
         gradient: { of: [0], order: 1 },
-      },
+      }),
     ],
     calls: smooth(indexSelect),
   },
   {
     name: 'takeAlongAxis',
     specs: [
-      {
+      spec<2>({
         name: 'takeAlongAxis',
         dtypes: numeric,
         inputDTypes: { 1: 'int32' },
@@ -132,35 +130,32 @@ export const pickingRows: readonly OperationRow[] = [
             draw: (r: Random) => [sample(r, [3, 5], whole), sample(r, [1, 7], integer(0, 4))],
           },
         ],
-        run: ([x, i]) => pg.takeAlongAxis(x as Tensor, i as Tensor, { axis: 1 }),
+        run: ([x, i]) => pg.takeAlongAxis(x, i, { axis: 1 }),
         oracle: ([x, i]) => {
-          const [from, by] = [x as NDArray, i as NDArray];
+          const [from, by] = [x, i];
           const row = (of: NDArray, a: number): number => (of.shape[0] === 1 ? 0 : a);
           const rows = Math.max(from.shape[0]!, by.shape[0]!);
           return build([rows, by.shape[1]!], ([a = 0, b = 0]) => at(from, [row(from, a), at(by, [row(by, a), b])]));
         },
         gradient: { of: [0], order: 2 },
-      },
+      }),
     ],
     calls: smooth(picked((_, size) => size)),
   },
   {
     name: 'gather',
     specs: [
-      {
+      spec<2>({
         name: 'gather of fewer rows',
         dtypes: numeric,
         inputDTypes: { 1: 'int32' },
         instances: [
           { label: '[3,4]', small: true, draw: (r) => [sample(r, [3, 4], whole), sample(r, [2, 3], integer(-4, 3))] },
         ],
-        run: ([x, index]) => pg.gather(x as Tensor, index as Tensor, { axis: 1 }),
-        oracle: ([x, index]) =>
-          build([2, 3], ([i, j]) =>
-            at(x as NDArray, [i as number, (at(index as NDArray, [i as number, j as number]) + 4) % 4]),
-          ),
+        run: ([x, index]) => pg.gather(x, index, { axis: 1 }),
+        oracle: ([x, index]) => build([2, 3], ([i, j]) => at(x, [i, (at(index, [i, j]) + 4) % 4])),
         gradient: { of: [0], order: 2 },
-      },
+      }),
     ],
     calls: smooth(picked((pool, size) => pool.c.between(1, size))),
   },

@@ -1,13 +1,13 @@
 /** Elements and slices put by index tensors: scatters of every kind. */
 import * as pg from '@polygrad/core';
-import type { DType, Tensor } from '@polygrad/core';
+import type { DType } from '@polygrad/core';
 import { at, build, indices as positions, nd, type NDArray, ravel, unravel } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import { average, total } from '../../oracle/sums.ts';
 import { withElements } from '../../programs/operands.ts';
 import { isFloat, isNumber, type Made, type Pool, ref } from '../../programs/pool.ts';
 import type { Arg, Value } from '../../programs/program.ts';
-import { floats, type Instance, numeric, type OpSpec, type Options } from '../../spec.ts';
+import { floats, type Inputs, type Instance, numeric, type OpSpec, type Options, spec } from '../../spec.ts';
 import { type OperationRow, smooth } from '../row.ts';
 
 const whole = integer(-4, 4);
@@ -34,7 +34,7 @@ function instancesOf(
   draw: (r: Random) => number,
   updatesOf: (c: Case) => readonly number[],
   options: readonly Options[] = [{}],
-): Instance[] {
+): Instance<3>[] {
   return list.flatMap((c) =>
     options.map((o) => ({
       label: `[${c.shape}] by [${c.index}] along ${c.axis} ${Object.values(o).join(' ')}`.trim(),
@@ -91,12 +91,12 @@ const folds: Readonly<Record<string, (values: number[]) => number>> = {
   amin: (v) => Math.min(...v),
 };
 
-function reduceOracle([x, index, updates]: NDArray[], o: Options): NDArray {
+function reduceOracle([x, index, updates]: Inputs<3, NDArray>, o: Options): NDArray {
   const fold = folds[o.reduce as string] as (v: number[]) => number;
-  const lists = arriving(x as NDArray, index as NDArray, updates as NDArray, o.axis as number);
+  const lists = arriving(x, index, updates, o.axis as number);
   return nd(
-    (x as NDArray).shape,
-    (x as NDArray).data.map((own, i) => {
+    x.shape,
+    x.data.map((own, i) => {
       const list = lists[i]!;
       if (o.includeSelf === false) return list.length === 0 ? own : fold(list);
       return fold([own, ...list]);
@@ -117,7 +117,7 @@ const reduced = (
   dtypes: readonly DType[],
   draw: (r: Random) => number,
   order: 0 | 2,
-): OpSpec => ({
+): OpSpec<3> => ({
   name: `scatterReduce ${reduce}${dtypes.includes('int32') ? ' of whole numbers' : ''}`,
   dtypes,
   inputDTypes: { 1: 'int32' },
@@ -128,7 +128,7 @@ const reduced = (
     selves.map((s) => ({ reduce, ...s })),
   ),
   run: ([x, i, u], o) =>
-    pg.scatterReduce(x as Tensor, i as Tensor, u as Tensor, reduce, {
+    pg.scatterReduce(x, i, u, reduce, {
       axis: o.axis as number,
       includeSelf: o.includeSelf as boolean,
     }),
@@ -136,13 +136,13 @@ const reduced = (
   terms: () => 9,
   ...(order === 0 ? {} : { gradient: { of: [0, 2], order } }),
 });
-const scatterSpec: OpSpec = {
+const scatterSpec: OpSpec<3> = {
   name: 'scatter',
   dtypes: numeric,
   inputDTypes: { 1: 'int32' },
   instances: instancesOf(elementwise, whole, sameAsIndex),
-  run: ([x, i, u], o) => pg.scatter(x as Tensor, i as Tensor, u as Tensor, { axis: o.axis as number }),
-  oracle: ([x, i, u], o) => put(x as NDArray, i as NDArray, u as NDArray, o.axis as number, theLast),
+  run: ([x, i, u], o) => pg.scatter(x, i, u, { axis: o.axis as number }),
+  oracle: ([x, i, u], o) => put(x, i, u, o.axis as number, theLast),
   gradient: { of: [0, 2], order: 2 },
 };
 
@@ -156,28 +156,28 @@ function sliceSpecs(): [OpSpec, OpSpec] {
   ];
   const placed = (c: Case): readonly number[] => c.shape.map((n, i) => (i === c.axis ? c.index[0]! : n));
   return [
-    {
+    spec<3>({
       name: 'indexCopy',
       dtypes: numeric,
       inputDTypes: { 1: 'int32' },
       instances: instancesOf(slices, whole, placed),
-      run: ([x, i, u], o) => pg.indexCopy(x as Tensor, i as Tensor, u as Tensor, { axis: o.axis as number }),
-      oracle: ([x, i, u], o) => put(x as NDArray, i as NDArray, u as NDArray, o.axis as number, theLast),
+      run: ([x, i, u], o) => pg.indexCopy(x, i, u, { axis: o.axis as number }),
+      oracle: ([x, i, u], o) => put(x, i, u, o.axis as number, theLast),
       gradient: { of: [0, 2], order: 2 },
-    },
-    {
+    }),
+    spec<3>({
       name: 'indexFill',
       dtypes: numeric,
       inputDTypes: { 1: 'int32' },
       instances: instancesOf(slices, whole, () => []),
-      run: ([x, i, v], o) => pg.indexFill(x as Tensor, i as Tensor, v as Tensor, { axis: o.axis as number }),
-      oracle: ([x, i, v], o) => filled(x as NDArray, i as NDArray, (v as NDArray).data[0]!, o.axis as number),
+      run: ([x, i, v], o) => pg.indexFill(x, i, v, { axis: o.axis as number }),
+      oracle: ([x, i, v], o) => filled(x, i, v.data[0]!, o.axis as number),
       gradient: { of: [0, 2], order: 2 },
-    },
+    }),
   ];
 }
 
-const addSpec: OpSpec = {
+const addSpec: OpSpec<3> = {
   name: 'scatterAdd, repeated indices',
   dtypes: numeric,
   inputDTypes: { 1: 'int32' },
@@ -188,12 +188,12 @@ const addSpec: OpSpec = {
       draw: (r) => [sample(r, [4, 3], wider), sample(r, [5, 2], integer(0, 3)), sample(r, [5, 2], wider)],
     },
   ],
-  run: ([x, index, updates]) => pg.scatterAdd(x as Tensor, index as Tensor, updates as Tensor, { axis: 0 }),
-  oracle: ([x, i, u]) => put(x as NDArray, i as NDArray, u as NDArray, 0, theSum),
+  run: ([x, index, updates]) => pg.scatterAdd(x, index, updates, { axis: 0 }),
+  oracle: ([x, i, u]) => put(x, i, u, 0, theSum),
   gradient: { of: [0, 2], order: 2 },
 };
 
-const indexAddSpec: OpSpec = {
+const indexAddSpec: OpSpec<3> = {
   name: 'indexAdd',
   dtypes: numeric,
   inputDTypes: { 1: 'int32' },
@@ -204,8 +204,8 @@ const indexAddSpec: OpSpec = {
       draw: (r: Random) => [sample(r, [5, 3], wider), sample(r, [8], integer(0, 4)), sample(r, [8, 3], wider)],
     },
   ],
-  run: ([x, i, u]) => pg.indexAdd(x as Tensor, i as Tensor, u as Tensor, { axis: 0 }),
-  oracle: ([x, i, u]) => put(x as NDArray, i as NDArray, u as NDArray, 0, theSum),
+  run: ([x, i, u]) => pg.indexAdd(x, i, u, { axis: 0 }),
+  oracle: ([x, i, u]) => put(x, i, u, 0, theSum),
   gradient: { of: [0, 2], order: 2 },
 };
 
@@ -239,7 +239,7 @@ function scatter(
     return {
       args: [ref(x), ref(index), ref(updates), ...place],
       dtype: x.dtype,
-      formula: (a, i, u) => put(a as NDArray, i as NDArray, u as NDArray, axis, combine),
+      formula: (a, i, u) => put(a, i, u, axis, combine),
       noise: sums ? 'all' : 'none',
       ordered: !(sums && isFloat(x.dtype)),
     };
@@ -255,7 +255,7 @@ function indexFill(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(index), value, written],
     dtype: x.dtype,
-    formula: (a, i) => filled(a as NDArray, i as NDArray, value, axis),
+    formula: (a, i) => filled(a, i, value, axis),
   };
 }
 
@@ -266,7 +266,7 @@ function oneHot(pool: Pool): Made | null {
   return {
     args: [ref(index), classes],
     dtype: 'float32',
-    formula: (i) => build([...shape, classes], (p) => (at(i as NDArray, p.slice(0, -1)) === p.at(-1) ? 1 : 0)),
+    formula: (i) => build([...shape, classes], (p) => (at(i, p.slice(0, -1)) === p.at(-1) ? 1 : 0)),
   };
 }
 

@@ -27,7 +27,7 @@ export const lineCases: readonly {
 ];
 
 /** The first options with all shapes, the others with some. */
-export function instancesOf(draw: (r: Random) => number, options: readonly Options[] = [{}]): Instance[] {
+export function instancesOf(draw: (r: Random) => number, options: readonly Options[] = [{}]): Instance<1>[] {
   return lineCases.flatMap(({ shape, axis, always }) =>
     (always ? options : options.slice(0, 1)).map((o) => ({
       label: `[${shape}] along ${axis}${Object.entries(o)

@@ -1,11 +1,10 @@
 /** Quantiles and the median, with every way between two elements. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { alongLines } from '../../oracle/lines.ts';
 import { count, nd, type NDArray, reduce } from '../../oracle/ndarray.ts';
 import { type Random, sample } from '../../oracle/random.ts';
 import { isFloat, type Made, type Pool, type RandomCall, ref } from '../../programs/pool.ts';
-import { floats, type Instance, type OpSpec, type Options } from '../../spec.ts';
+import { floats, type Instance, type OpSpec, type Options, spec } from '../../spec.ts';
 import { reductionCall } from '../reductions/reductions.ts';
 import { type OperationRow, smooth } from '../row.ts';
 import { any } from './lines.ts';
@@ -30,7 +29,7 @@ function quantileSpecs(): [OpSpec, OpSpec, OpSpec] {
     { shape: [3, 5], axis: 1 },
     { shape: [2, 70], axis: 1 },
   ];
-  const instances = (options: readonly Options[]): Instance[] =>
+  const instances = (options: readonly Options[]): Instance<1>[] =>
     shapes.flatMap(({ shape, axis }) =>
       options.map((o) => ({
         label: `[${shape}] along ${axis} ${Object.values(o).join(' ')}`,
@@ -47,36 +46,36 @@ function quantileSpecs(): [OpSpec, OpSpec, OpSpec] {
     );
   };
   return [
-    {
+    spec<1>({
       name: 'median',
       dtypes: floats,
       instances: instances([{}, { interpolation: 'lower' }]),
-      run: ([x], { along, ...o }) => pg.median(x as Tensor, o),
-      oracle: ([x], o) => reduced(x as NDArray, o, 0.5),
+      run: ([x], { along, ...o }) => pg.median(x, o),
+      oracle: ([x], o) => reduced(x, o, 0.5),
       gradient: { of: [0], order: 2 },
-    },
-    {
+    }),
+    spec<1>({
       name: 'quantile',
       dtypes: floats,
       instances: instances([{}, { interpolation: 'higher' }, { interpolation: 'midpoint' }]),
-      run: ([x], { along, ...o }) => pg.quantile(x as Tensor, [0, 0.3, 0.85, 1], o),
+      run: ([x], { along, ...o }) => pg.quantile(x, [0, 0.3, 0.85, 1], o),
       oracle: ([x], o) => {
-        const each = [0, 0.3, 0.85, 1].map((q) => reduced(x as NDArray, o, q));
+        const each = [0, 0.3, 0.85, 1].map((q) => reduced(x, o, q));
         return nd(
           [4, ...each[0]!.shape],
           each.flatMap((a) => [...a.data]),
         );
       },
       gradient: { of: [0], order: 2 },
-    },
-    {
+    }),
+    spec<1>({
       name: 'median of all',
       dtypes: floats,
       instances: [{ label: '[3,2,2]', small: true, draw: (r) => [sample(r, [3, 2, 2], any)] }],
-      run: ([x]) => pg.median(x as Tensor, { keepDims: true }),
-      oracle: ([x]) => nd([1, 1, 1], [quantileOf([...(x as NDArray).data], 0.5, 'linear')]),
+      run: ([x]) => pg.median(x, { keepDims: true }),
+      oracle: ([x]) => nd([1, 1, 1], [quantileOf([...x.data], 0.5, 'linear')]),
       gradient: { of: [0], order: 2 },
-    },
+    }),
   ];
 }
 
@@ -116,7 +115,7 @@ function quantile(pool: Pool): Made | null {
   return {
     args: [ref(x), q, { axis: written, ...(interpolation === 'linear' ? {} : { interpolation }) }],
     dtype: x.dtype,
-    formula: (a) => reduce(a as NDArray, [axis], (line) => quantileOf(line, q, interpolation)),
+    formula: (a) => reduce(a, [axis], (line) => quantileOf(line, q, interpolation)),
     noise: 'all',
     ordered: false,
   };

@@ -1,13 +1,13 @@
 /** Running results along an axis, from either end, and differences of neighbours. */
 import * as pg from '@polygrad/core';
-import type { DType, Tensor } from '@polygrad/core';
+import type { DType } from '@polygrad/core';
 import { alongLines, linesOf } from '../../oracle/lines.ts';
 import { count, nd, type NDArray } from '../../oracle/ndarray.ts';
-import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
+import { integer, type Random, sample, samples, uniform } from '../../oracle/random.ts';
 import { logSum } from '../../oracle/sums.ts';
 import { isFloat, isNumber, type Made, type Pool, ref, wide } from '../../programs/pool.ts';
 import type { Noise } from '../../programs/program.ts';
-import { floats, type OpSpec, type Options } from '../../spec.ts';
+import { floats, type Inputs, type OpSpec, type Options, spec } from '../../spec.ts';
 import { functionOf, type OperationRow, smooth } from '../row.ts';
 import { any, instancesOf, lineCases } from './lines.ts';
 
@@ -105,15 +105,15 @@ function running({ first, step }: RunningRow, { reverse, exclusive }: Options): 
 function specOf(
   row: RunningRow,
   { name = row.name, draw = any, dtypes = floats, ways, order = 2 }: RunningCase,
-): OpSpec {
+): OpSpec<1> {
   return {
     name,
     dtypes,
     instances: instancesOf(draw, ways),
     run: ([x], o) => functionOf(row.name)(x, o),
-    oracle: ([x], o) => alongLines(x as NDArray, o.axis as number, running(row, o)),
+    oracle: ([x], o) => alongLines(x, o.axis as number, running(row, o)),
     ...(row.result === undefined ? {} : { result: row.result }),
-    ...(row.sums && order > 0 ? { terms: ([x]: NDArray[]) => 2 * count((x as NDArray).shape) } : {}),
+    ...(row.sums && order > 0 ? { terms: ([x]: Inputs<1, NDArray>) => 2 * count(x.shape) } : {}),
     ...(order === 0 ? {} : { gradient: { of: [0], order } }),
   };
 }
@@ -128,7 +128,7 @@ function runningCall(row: RunningRow, pool: Pool): Made | null {
   return {
     args: [ref(x), { axis: written, ...(reverse ? { reverse } : {}), ...(exclusive ? { exclusive } : {}) }],
     dtype,
-    formula: (a) => alongLines(a as NDArray, axis, running(row, { reverse, exclusive })),
+    formula: (a) => alongLines(a, axis, running(row, { reverse, exclusive })),
     noise: row.noise ?? 'none',
     ordered: row.noise === undefined || !isFloat(dtype),
   };
@@ -143,7 +143,7 @@ function diffSpecs(): OpSpec[] {
           n - 1,
         );
   return [
-    {
+    spec<1>({
       name: 'diff',
       dtypes: ['float32', 'float64', 'int32'],
       instances: lineCases
@@ -156,11 +156,11 @@ function diffSpecs(): OpSpec[] {
             draw: (r: Random) => [sample(r, shape, integer(-9, 9))],
           })),
         ),
-      run: ([x], o) => pg.diff(x as Tensor, o),
-      oracle: ([x], o) => alongLines(x as NDArray, o.axis as number, (line) => differences(line, o.n as number)),
+      run: ([x], o) => pg.diff(x, o),
+      oracle: ([x], o) => alongLines(x, o.axis as number, (line) => differences(line, o.n as number)),
       gradient: { of: [0], order: 2 },
-    },
-    {
+    }),
+    spec<3>({
       name: 'diff with ends',
       dtypes: ['float32', 'float64', 'int32'],
       instances: [1, 2, 0].map((n) => ({
@@ -168,14 +168,17 @@ function diffSpecs(): OpSpec[] {
         small: true,
         options: { n },
         draw: (r: Random) =>
-          [
-            [2, 4],
-            [2, 1],
-            [2, 2],
-          ].map((shape) => sample(r, shape, integer(-9, 9))),
+          samples(
+            r,
+            [
+              [2, 4],
+              [2, 1],
+              [2, 2],
+            ],
+            integer(-9, 9),
+          ),
       })),
-      run: ([x, prepend, append], o) =>
-        pg.diff(x as Tensor, { n: o.n as number, prepend: prepend as Tensor, append: append as Tensor }),
+      run: ([x, prepend, append], o) => pg.diff(x, { n: o.n as number, prepend, append }),
       // Without a difference nothing is joined: NumPy and PyTorch.
       oracle: ([x, before, after], o) => {
         const rows = [0, 1].map((i) => {
@@ -185,7 +188,7 @@ function diffSpecs(): OpSpec[] {
         }) as [number[], number[]];
         return nd([2, rows[0].length], rows.flat());
       },
-    },
+    }),
   ];
 }
 
@@ -198,7 +201,7 @@ function diffCall(pool: Pool): Made | null {
   return {
     args: [ref(x), { axis: written }],
     dtype: x.dtype,
-    formula: (a) => linesOf(a as NDArray, axis, size - 1, (l) => l.slice(1).map((v, i) => v - l[i]!)),
+    formula: (a) => linesOf(a, axis, size - 1, (l) => l.slice(1).map((v, i) => v - l[i]!)),
     noise: 'out',
   };
 }

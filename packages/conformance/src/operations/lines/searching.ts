@@ -1,11 +1,10 @@
 /** Places in sorted lines, and how many elements lie between edges. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { alongLines } from '../../oracle/lines.ts';
 import { at, build, count, map, type NDArray } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample } from '../../oracle/random.ts';
 import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
-import { floats, type Instance, type Options } from '../../spec.ts';
+import { floats, type Instance, type Options, spec } from '../../spec.ts';
 import type { OperationRow } from '../row.ts';
 import { any } from './lines.ts';
 
@@ -22,13 +21,13 @@ function placeOf(sorted: readonly number[], value: number, right: boolean): numb
 function countsOf(x: NDArray, bins: number, low: number, high: number): NDArray {
   const edges = Array.from({ length: bins + 1 }, (_, i) => low + ((high - low) * i) / bins);
   return build([bins], ([i]) => {
-    const [from, to] = [edges[i as number]!, edges[(i as number) + 1]!];
+    const [from, to] = [edges[i]!, edges[i + 1]!];
     return x.data.filter((v) => v >= from && (v < to || (i === bins - 1 && v === to))).length;
   });
 }
 
 const rights: readonly Options[] = [{}, { right: true }];
-const both = (label: string, draw: (r: Random) => NDArray[]): Instance[] =>
+const both = (label: string, draw: (r: Random) => [NDArray, NDArray]): Instance<2>[] =>
   rights.map((o) => ({ label: `${label}${o.right ? ' right' : ''}`, options: o, draw }));
 const whole = integer(-4, 4);
 
@@ -40,7 +39,7 @@ function searchCall(pool: Pool): Made | null {
   return {
     args: [ref(sorted), ref(v), { right }],
     dtype: 'int32',
-    formula: (s, x) => map(x as NDArray, (y) => placeOf((s as NDArray).data, y, right)),
+    formula: (s, x) => map(x, (y) => placeOf(s.data, y, right)),
   };
 }
 
@@ -57,7 +56,7 @@ function histogram(pool: Pool): Made | null {
   return {
     args: [ref(x), { bins, range: [low, high] }],
     dtype: isFloat(x.dtype) ? x.dtype : 'float32',
-    formula: (a) => countsOf(a as NDArray, bins, low, high),
+    formula: (a) => countsOf(a, bins, low, high),
   };
 }
 
@@ -74,7 +73,7 @@ function bucketize(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(edges), ...(right ? [{ right }] : [])],
     dtype: 'int32',
-    formula: (a, e) => map(a as NDArray, (v) => placeOf((e as NDArray).data, v, right)),
+    formula: (a, e) => map(a, (v) => placeOf(e.data, v, right)),
   };
 }
 
@@ -82,7 +81,7 @@ export const searchingRows: readonly OperationRow[] = [
   {
     name: 'searchSorted',
     specs: [
-      {
+      spec<2>({
         name: 'searchSorted',
         dtypes: ['float32', 'float64', 'int32'],
         result: 'int32',
@@ -96,43 +95,43 @@ export const searchingRows: readonly OperationRow[] = [
             sample(r, [33], integer(-35, 35)),
           ]),
         ],
-        run: ([s, v], o) => pg.searchSorted(s as Tensor, v as Tensor, o),
-        oracle: ([s, v], o) => map(v as NDArray, (x) => placeOf((s as NDArray).data, x, o.right === true)),
-      },
-      {
+        run: ([s, v], o) => pg.searchSorted(s, v, o),
+        oracle: ([s, v], o) => map(v, (x) => placeOf(s.data, x, o.right === true)),
+      }),
+      spec<2>({
         name: 'searchSorted line by line',
         dtypes: ['float32', 'float64', 'int32'],
         result: 'int32',
         instances: both('[2,3,9] for [2,3,4]', (r) => [sortedSample(r, [2, 3, 9], whole), sample(r, [2, 3, 4], whole)]),
-        run: ([s, v], o) => pg.searchSorted(s as Tensor, v as Tensor, o),
+        run: ([s, v], o) => pg.searchSorted(s, v, o),
         oracle: ([s, v], o) =>
           build([2, 3, 4], ([a, b, c]) => {
-            const [i, j, k] = [a as number, b as number, c as number];
-            const line = Array.from({ length: 9 }, (_, t) => at(s as NDArray, [i, j, t]));
-            return placeOf(line, at(v as NDArray, [i, j, k]), o.right === true);
+            const [i, j, k] = [a, b, c];
+            const line = Array.from({ length: 9 }, (_, t) => at(s, [i, j, t]));
+            return placeOf(line, at(v, [i, j, k]), o.right === true);
           }),
-      },
+      }),
     ],
     calls: [{ make: searchCall }],
   },
   {
     name: 'bucketize',
     specs: [
-      {
+      spec<2>({
         name: 'bucketize',
         dtypes: ['float32', 'float64', 'int32'],
         result: 'int32',
         instances: both('[3,5] by [4]', (r) => [sample(r, [3, 5], whole), sortedSample(r, [4], whole)]),
-        run: ([v, s], o) => pg.bucketize(v as Tensor, s as Tensor, o),
-        oracle: ([v, s], o) => map(v as NDArray, (x) => placeOf((s as NDArray).data, x, o.right === true)),
-      },
+        run: ([v, s], o) => pg.bucketize(v, s, o),
+        oracle: ([v, s], o) => map(v, (x) => placeOf(s.data, x, o.right === true)),
+      }),
     ],
     calls: [{ make: bucketize }],
   },
   {
     name: 'histogram',
     specs: [
-      {
+      spec<1>({
         name: 'histogram',
         dtypes: floats,
         instances: [
@@ -143,10 +142,10 @@ export const searchingRows: readonly OperationRow[] = [
             draw: (r) => [sample(r, [5, 8], integer(-3, 3))],
           },
         ],
-        run: ([x], o) => pg.histogram(x as Tensor, o),
-        oracle: ([x], o) => countsOf(x as NDArray, o.bins as number, ...(o.range as [number, number])),
-      },
-      {
+        run: ([x], o) => pg.histogram(x, o),
+        oracle: ([x], o) => countsOf(x, o.bins as number, ...(o.range as [number, number])),
+      }),
+      spec<3>({
         name: 'histogram with weights',
         dtypes: floats,
         instances: [
@@ -156,18 +155,18 @@ export const searchingRows: readonly OperationRow[] = [
             draw: (r) => [sample(r, [12], integer(-3, 3)), sortedSample(r, [5], integer(-3, 3)), sample(r, [12], any)],
           },
         ],
-        run: ([x, edges, w]) => pg.histogram(x as Tensor, { bins: edges as Tensor, weights: w as Tensor }),
+        run: ([x, edges, w]) => pg.histogram(x, { bins: edges, weights: w }),
         oracle: ([x, edges, w]) =>
           build([4], ([i]) => {
-            const [from, to] = [at(edges as NDArray, [i as number]), at(edges as NDArray, [(i as number) + 1])];
-            return (x as NDArray).data.reduce((sum, v, k) => {
+            const [from, to] = [at(edges, [i]), at(edges, [i + 1])];
+            return x.data.reduce((sum, v, k) => {
               const last = i === 3 && v === to;
-              return sum + (v >= from && (v < to || last) ? (w as NDArray).data[k]! : 0);
+              return sum + (v >= from && (v < to || last) ? w.data[k]! : 0);
             }, 0);
           }),
         gradient: { of: [2], order: 2 },
         terms: () => 12,
-      },
+      }),
     ],
     calls: [{ make: histogram }],
   },

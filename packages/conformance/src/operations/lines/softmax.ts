@@ -1,6 +1,5 @@
 /** Softmax and its relatives, whose rows keep their length, and the gate that halves it. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { alongLines } from '../../oracle/lines.ts';
 import { at, build, count, type NDArray } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
@@ -9,7 +8,7 @@ import { logSum } from '../../oracle/sums.ts';
 import { sums, tame, vectors } from '../../programs/operands.ts';
 import { type Made, type Pool, ref } from '../../programs/pool.ts';
 import type { Noise, Value } from '../../programs/program.ts';
-import { floats, type OpSpec } from '../../spec.ts';
+import { floats, type OpSpec, spec } from '../../spec.ts';
 import { functionOf, type OperationRow, smooth } from '../row.ts';
 import { any } from './lines.ts';
 
@@ -26,7 +25,7 @@ const logSoftmax: Line = (v) => {
 
 const softmin: Line = (v) => softmax(v.map((x) => -x));
 
-const specOf = (name: 'softmax' | 'logSoftmax', f: Line): OpSpec => ({
+const specOf = (name: 'softmax' | 'logSoftmax', f: Line): OpSpec<1> => ({
   name,
   dtypes: floats,
   instances: [[1], [7], [2, 3], [3, 67], [2, 3, 4], [5, 130]].flatMap((shape) =>
@@ -38,16 +37,16 @@ const specOf = (name: 'softmax' | 'logSoftmax', f: Line): OpSpec => ({
     })),
   ),
   run: ([x], o) => functionOf(name)(x, o),
-  oracle: ([x], o) => alongLines(x as NDArray, o.axis as number, f),
+  oracle: ([x], o) => alongLines(x, o.axis as number, f),
   gradient: { of: [0], order: 2 },
 });
 
-const softminSpec: OpSpec = {
+const softminSpec: OpSpec<1> = {
   name: 'softmin',
   dtypes: floats,
   instances: [{ label: '[3,4]', small: true, draw: (r: Random) => [sample(r, [3, 4], uniform(-3, 3))] }],
-  run: ([x]) => pg.softmin(x as Tensor, 1),
-  oracle: ([x]) => alongLines(x as NDArray, 1, softmin),
+  run: ([x]) => pg.softmin(x, 1),
+  oracle: ([x]) => alongLines(x, 1, softmin),
   gradient: { of: [0], order: 2 },
 };
 
@@ -64,7 +63,7 @@ export const lineCall =
     return {
       args: [ref(x), { axis: written }],
       dtype: x.dtype,
-      formula: (a) => alongLines(a as NDArray, axis, f),
+      formula: (a) => alongLines(a, axis, f),
       noise,
       ordered: false,
     };
@@ -87,7 +86,7 @@ function glu(pool: Pool): Made | null {
   return {
     args: [ref(x), { axis }],
     dtype: x.dtype,
-    formula: (a) => gated(a as NDArray, axis),
+    formula: (a) => gated(a, axis),
     ...sums(x.dtype),
   };
 }
@@ -104,7 +103,7 @@ export const softmaxRows: readonly OperationRow[] = [
   {
     name: 'glu',
     specs: [
-      {
+      spec<1>({
         name: 'glu',
         dtypes: floats,
         instances: [0, 1].map((axis) => ({
@@ -113,10 +112,10 @@ export const softmaxRows: readonly OperationRow[] = [
           options: { axis },
           draw: (r: Random) => [sample(r, [4, 6], uniform(-3, 3))],
         })),
-        run: ([x], o) => pg.glu(x as Tensor, { axis: o.axis as number }),
-        oracle: ([x], o) => gated(x as NDArray, o.axis as number),
+        run: ([x], o) => pg.glu(x, { axis: o.axis as number }),
+        oracle: ([x], o) => gated(x, o.axis as number),
         gradient: { of: [0], order: 2 },
-      },
+      }),
     ],
     calls: smooth(glu),
   },

@@ -1,11 +1,10 @@
 /** Sorting, positions in sorted order, and the first few of them. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { alongLines, linesOf } from '../../oracle/lines.ts';
 import { count, type NDArray } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample } from '../../oracle/random.ts';
 import { isNumber, type Made, type Pool, ref } from '../../programs/pool.ts';
-import { floats, type Instance, type OpSpec, type Options } from '../../spec.ts';
+import { floats, type Inputs, type Instance, type OpSpec, type Options, spec } from '../../spec.ts';
 import { type OperationRow, smooth } from '../row.ts';
 import { any, instancesOf } from './lines.ts';
 
@@ -24,41 +23,41 @@ const order = (line: readonly number[], descending: boolean): number[] => {
 const directions: readonly Options[] = [{}, { descending: true }];
 const few = integer(-3, 3);
 
-const positions = ([x]: NDArray[], o: Options): NDArray =>
-  alongLines(x as NDArray, o.axis as number, (line) => order(line, o.descending === true));
-const values = ([x]: NDArray[], o: Options): NDArray =>
-  alongLines(x as NDArray, o.axis as number, (line) => order(line, o.descending === true).map((i) => line[i]!));
+const positions = ([x]: Inputs<1, NDArray>, o: Options): NDArray =>
+  alongLines(x, o.axis as number, (line) => order(line, o.descending === true));
+const values = ([x]: Inputs<1, NDArray>, o: Options): NDArray =>
+  alongLines(x, o.axis as number, (line) => order(line, o.descending === true).map((i) => line[i]!));
 
 const sortSpecs: readonly OpSpec[] = [
-  {
+  spec<1>({
     name: 'sort',
     dtypes: floats,
     instances: instancesOf(any, directions),
-    run: ([x], o) => pg.sort(x as Tensor, o),
+    run: ([x], o) => pg.sort(x, o),
     oracle: values,
     gradient: { of: [0], order: 2 },
-  },
-  {
+  }),
+  spec<1>({
     name: 'sort int',
     dtypes: ['int32'],
     instances: instancesOf(integer(-2e9, 2e9), directions),
-    run: ([x], o) => pg.sort(x as Tensor, o),
+    run: ([x], o) => pg.sort(x, o),
     oracle: values,
-  },
-  {
+  }),
+  spec<1>({
     name: 'sort uint and bool',
     dtypes: ['uint32', 'bool'],
     instances: instancesOf(integer(0, 1), directions),
-    run: ([x], o) => pg.sort(x as Tensor, o),
+    run: ([x], o) => pg.sort(x, o),
     oracle: values,
-  },
+  }),
 ];
 
-const argSortSpec: OpSpec = {
+const argSortSpec: OpSpec<1> = {
   name: 'argSort with ties',
   dtypes: ['float32', 'float64', 'int32'],
   instances: instancesOf(few, directions),
-  run: ([x], o) => pg.argSort(x as Tensor, o),
+  run: ([x], o) => pg.argSort(x, o),
   oracle: positions,
   result: 'int32',
 };
@@ -73,7 +72,7 @@ function topSpecs(): OpSpec[] {
     { shape: [90, 2], axis: 0, k: 7 },
     { shape: [2, 67], axis: 1, k: 40 },
   ];
-  const instances = (draw: (r: Random) => number): Instance[] =>
+  const instances = (draw: (r: Random) => number): Instance<1>[] =>
     shapes.flatMap(({ shape, axis, k }) =>
       [true, false].map((largest) => ({
         label: `${k} of [${shape}] along ${axis} ${largest ? 'largest' : 'smallest'}`,
@@ -84,22 +83,22 @@ function topSpecs(): OpSpec[] {
     );
   const first = (line: number[], o: Options): number[] => order(line, o.largest === true).slice(0, o.k as number);
   return [
-    {
+    spec<1>({
       name: 'topK values',
       dtypes: floats,
       instances: instances(any),
-      run: ([x], { k, ...o }) => pg.topK(x as Tensor, k as number, o)[0],
-      oracle: ([x], o) => alongLines(x as NDArray, o.axis as number, (line) => first(line, o).map((i) => line[i]!)),
+      run: ([x], { k, ...o }) => pg.topK(x, k as number, o)[0],
+      oracle: ([x], o) => alongLines(x, o.axis as number, (line) => first(line, o).map((i) => line[i]!)),
       gradient: { of: [0], order: 2 },
-    },
-    {
+    }),
+    spec<1>({
       name: 'topK positions with ties',
       dtypes: ['float32', 'float64', 'int32'],
       instances: instances(few),
-      run: ([x], { k, ...o }) => pg.topK(x as Tensor, k as number, o)[1],
-      oracle: ([x], o) => alongLines(x as NDArray, o.axis as number, (line) => first(line, o)),
+      run: ([x], { k, ...o }) => pg.topK(x, k as number, o)[1],
+      oracle: ([x], o) => alongLines(x, o.axis as number, (line) => first(line, o)),
       result: 'int32',
-    },
+    }),
   ];
 }
 
@@ -118,7 +117,7 @@ const inOrder =
     return {
       args: [ref(x), { axis: written, descending }],
       dtype: positions ? 'int32' : x.dtype,
-      formula: (a) => alongLines(a as NDArray, axis, line),
+      formula: (a) => alongLines(a, axis, line),
     };
   };
 
@@ -137,7 +136,7 @@ function topCall(pool: Pool): Made | null {
     args: [ref(x), k, { axis: written, ...(least ? { largest: false } : {}) }],
     part,
     dtype: part === 0 ? x.dtype : 'int32',
-    formula: (a) => linesOf(a as NDArray, axis, k, picked),
+    formula: (a) => linesOf(a, axis, k, picked),
   };
 }
 

@@ -1,6 +1,5 @@
 /** Losses of class numbers and of probabilities of classes, from the formulas of PyTorch 1.13's documentation. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { alongLines } from '../../oracle/lines.ts';
 import { at, broadcastTo, build, count, map, nd, type NDArray, reduce, reshape, zip } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
@@ -13,7 +12,7 @@ import { any, chance, type Loss, lossSpec } from './row.ts';
 
 function logSoftmax(x: NDArray, axis: number): NDArray {
   const logSum = reduce(x, [axis], (v) => Math.log(total(v.map(Math.exp))), true);
-  return zip((v, s) => (v as number) - (s as number), x, logSum);
+  return zip((v, s) => v - s, x, logSum);
 }
 
 /** -w[t] log p[t] over axis 1 with label smoothing; ignored targets count nothing. */
@@ -35,7 +34,7 @@ function lossesOfClasses(logs: NDArray, target: NDArray, weight: NDArray | undef
 }
 
 /** Of class numbers, with weights, a class that does not count, and smoothing where there is any. */
-const ofClasses = (loss: typeof pg.crossEntropy | typeof pg.nllLoss): Loss[] =>
+const ofClasses = (loss: typeof pg.crossEntropy | typeof pg.nllLoss): Loss<3>[] =>
   [
     [4, 3],
     [2, 3, 2],
@@ -60,20 +59,14 @@ const ofClasses = (loss: typeof pg.crossEntropy | typeof pg.nllLoss): Loss[] =>
       sample(r, [3], uniform(0.5, 2)),
     ],
     inputDTypes: { 1: 'int32' as const },
-    run: ([x, t, w], { weighted, ...o }) =>
-      loss(x as Tensor, t as Tensor, weighted ? { ...o, weight: w as Tensor } : o),
+    run: ([x, t, w], { weighted, ...o }) => loss(x, t, weighted ? { ...o, weight: w } : o),
     losses: ([x, t, w], o) =>
-      lossesOfClasses(
-        loss === pg.crossEntropy ? logSoftmax(x as NDArray, 1) : (x as NDArray),
-        t as NDArray,
-        o.weighted ? (w as NDArray) : undefined,
-        o,
-      ),
+      lossesOfClasses(loss === pg.crossEntropy ? logSoftmax(x, 1) : x, t, o.weighted ? w : undefined, o),
     of: [0],
   }));
 
-const ofProbabilities: readonly Loss[] = [[3, 4], [2, 3, 2], [3]].map(
-  (shape): Loss => ({
+const ofProbabilities: readonly Loss<3>[] = [[3, 4], [2, 3, 2], [3]].map(
+  (shape): Loss<3> => ({
     name: `crossEntropy of probabilities [${shape}]`,
     options: [{}, { weighted: true }, { labelSmoothing: 0.3 }],
     draw: (r) => [
@@ -81,24 +74,22 @@ const ofProbabilities: readonly Loss[] = [[3, 4], [2, 3, 2], [3]].map(
       sample(r, shape, chance),
       sample(r, [shape[shape.length > 1 ? 1 : 0]!], uniform(0.5, 2)),
     ],
-    run: ([x, t, w], { weighted, ...o }) =>
-      pg.crossEntropy(x as Tensor, t as Tensor, weighted ? { ...o, weight: w as Tensor } : o),
+    run: ([x, t, w], { weighted, ...o }) => pg.crossEntropy(x, t, weighted ? { ...o, weight: w } : o),
     losses: ([x, t, w], o) => {
       const axis = shape.length > 1 ? 1 : 0;
       const classes = shape[axis]!;
       const smoothing = (o.labelSmoothing as number | undefined) ?? 0;
       const weight = broadcastTo(
         reshape(
-          w as NDArray,
+          w,
           shape.map((n, i) => (i === axis ? n : 1)),
         ),
         shape,
       );
       const terms = zip(
-        (log, y, v) =>
-          -(o.weighted ? (v as number) : 1) * ((1 - smoothing) * (y as number) + smoothing / classes) * (log as number),
-        logSoftmax(x as NDArray, axis),
-        t as NDArray,
+        (log, y, v) => -(o.weighted ? v : 1) * ((1 - smoothing) * y + smoothing / classes) * log,
+        logSoftmax(x, axis),
+        t,
         weight,
       );
       return reduce(terms, [axis], total);
@@ -107,7 +98,7 @@ const ofProbabilities: readonly Loss[] = [[3, 4], [2, 3, 2], [3]].map(
   }),
 );
 
-const plainSpec: OpSpec = {
+const plainSpec: OpSpec<2> = {
   name: 'crossEntropy',
   dtypes: ['float32', 'float64'],
   inputDTypes: { 1: 'int32' },
@@ -123,10 +114,10 @@ const plainSpec: OpSpec = {
       draw: (r: Random) => [sample(r, shape, any), sample(r, [shape[0]!], integer(0, shape[1]! - 1))],
     })),
   ),
-  run: ([x, t], o) => pg.crossEntropy(x as Tensor, t as Tensor, o),
+  run: ([x, t], o) => pg.crossEntropy(x, t, o),
   oracle: ([x, t], o) => {
     const smoothing = o.labelSmoothing as number;
-    const { losses } = lossesOfClasses(logSoftmax(x as NDArray, 1), t as NDArray, undefined, {
+    const { losses } = lossesOfClasses(logSoftmax(x, 1), t, undefined, {
       labelSmoothing: smoothing,
     });
     return nd([], [average(losses.data)]);
@@ -155,11 +146,8 @@ const classLoss =
       args: [ref(x), ref(target), { reduction, ...(weight ? { weight: ref(weight) } : {}), ...options }],
       dtype: x.dtype,
       formula: (a, t, w) => {
-        const logs =
-          name === 'nllLoss'
-            ? (a as NDArray)
-            : alongLines(a as NDArray, 1, (line) => line.map((v) => v - logSum(line)));
-        const { losses, weights } = lossesOfClasses(logs, t as NDArray, w, options);
+        const logs = name === 'nllLoss' ? a : alongLines(a, 1, (line) => line.map((v) => v - logSum(line)));
+        const { losses, weights } = lossesOfClasses(logs, t, w, options);
         if (reduction === 'none') return losses;
         return nd([], [total(losses.data) / (reduction === 'sum' ? 1 : total(weights.data))]);
       },

@@ -1,7 +1,6 @@
 /** The likelihood of targets under normal distributions whose variances broadcast. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
-import { type NDArray, reshape, zip } from '../../oracle/ndarray.ts';
+import { reshape, zip } from '../../oracle/ndarray.ts';
 import { sample, uniform } from '../../oracle/random.ts';
 import { parts, sums, vectors } from '../../programs/operands.ts';
 import { type Made, type Pool, ref } from '../../programs/pool.ts';
@@ -11,12 +10,12 @@ import { any, drawnReduction, type Loss, lossSpec, mate, pairOf } from './row.ts
 const gaussian = (m = 0, y = 0, s = 0): number => 0.5 * (Math.log(s) + (m - y) ** 2 / s);
 const variance = uniform(0.3, 2);
 
-const losses: readonly Loss[] = [
+const losses: readonly Loss<3>[] = [
   {
     name: 'gaussianNllLoss',
     options: [{}, { full: true }],
     draw: (r) => [...pairOf([2, 3])(r), sample(r, [2, 3], variance)],
-    run: ([x, t, v], o) => pg.gaussianNllLoss(x as Tensor, t as Tensor, v as Tensor, o),
+    run: ([x, t, v], o) => pg.gaussianNllLoss(x, t, v, o),
     losses: (xs, o) => zip((m, y, s) => gaussian(m, y, s) + (o.full ? 0.5 * Math.log(2 * Math.PI) : 0), ...xs),
     of: [0, 1, 2],
   },
@@ -28,11 +27,11 @@ const losses: readonly Loss[] = [
       ['one target per column', [2, 3], [3], [2, 1]],
     ] as const
   ).map(
-    ([what, prediction, target, spread]): Loss => ({
+    ([what, prediction, target, spread]): Loss<3> => ({
       name: `gaussianNllLoss with ${what}`,
       options: [{}],
       draw: (r) => [sample(r, prediction, any), sample(r, target, any), sample(r, spread, variance)],
-      run: ([x, t, v], o) => pg.gaussianNllLoss(x as Tensor, t as Tensor, v as Tensor, o),
+      run: ([x, t, v], o) => pg.gaussianNllLoss(x, t, v, o),
       losses: (xs) => zip(gaussian, ...xs),
       of: [0, 1, 2],
     }),
@@ -41,8 +40,8 @@ const losses: readonly Loss[] = [
     name: 'gaussianNllLoss with one variance per row',
     options: [{}],
     draw: (r) => [...pairOf([2, 3])(r), sample(r, [2], variance)],
-    run: ([x, t, v], o) => pg.gaussianNllLoss(x as Tensor, t as Tensor, v as Tensor, o),
-    losses: ([x, t, v]) => zip(gaussian, x as NDArray, t as NDArray, reshape(v as NDArray, [2, 1])),
+    run: ([x, t, v], o) => pg.gaussianNllLoss(x, t, v, o),
+    losses: ([x, t, v]) => zip(gaussian, x, t, reshape(v, [2, 1])),
     of: [0, 1, 2],
   },
 ];
@@ -57,7 +56,7 @@ function gaussianNllLoss(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(y), ref(variance), way.written],
     dtype: x.dtype,
-    formula: (a, b, v) => way.f(zip(gaussian, a as NDArray, b as NDArray, v as NDArray)),
+    formula: (a, b, v) => way.f(zip(gaussian, a, b, v)),
     ...sums(x.dtype),
   };
 }

@@ -1,6 +1,5 @@
 /** Losses of rankings, of rows with one label or several, and of overlaps, from the formulas of PyTorch 1.13's documentation and of the papers. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { at, build, nd, type NDArray, reduce, reshape, zip } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { softplus } from '../../oracle/special.ts';
@@ -9,13 +8,13 @@ import { drawn, parts, sums, vectors } from '../../programs/operands.ts';
 import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
 import type { Options } from '../../spec.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { any, chance, drawnReduction, type Loss, lossSpec, mate, pairOf } from './row.ts';
+import { any, chance, drawnReduction, type Loss, lossSpec, mate, pairOf, loss } from './row.ts';
 
 const option = (o: Options, name: string, usual: number): number => (o[name] as number | undefined) ?? usual;
 const sign = (r: Random): number => (r() < 0.5 ? -1 : 1);
 
 const ranking = (margin: number, a: NDArray, b: NDArray, target: NDArray): NDArray =>
-  zip((x, y, t) => Math.max(0, margin - (t as number) * ((x as number) - (y as number))), a, b, target);
+  zip((x, y, t) => Math.max(0, margin - t * (x - y)), a, b, target);
 
 /** Scores of rows, whether there is a batch or not. */
 const rowsOf = (x: NDArray): NDArray => (x.shape.length === 1 ? reshape(x, [1, x.data.length]) : x);
@@ -56,13 +55,7 @@ function multiLabelMargin(scores: NDArray, target: NDArray): NDArray {
 
 const manyLabels = (x: NDArray, y: NDArray, weight: NDArray): NDArray =>
   reduce(
-    zip(
-      (z, t, w) =>
-        (w as number) * ((t as number) * softplus(-(z as number)) + (1 - (t as number)) * softplus(z as number)),
-      x,
-      y,
-      weight,
-    ),
+    zip((z, t, w) => w * (t * softplus(-z) + (1 - t) * softplus(z)), x, y, weight),
     [x.shape.length - 1],
     average,
   );
@@ -71,9 +64,9 @@ const dice = (x: NDArray, y: NDArray, smoothing: number): NDArray => {
   const axes = x.shape.slice(1).map((_, i) => i + 1);
   const summed = (a: NDArray): NDArray => (axes.length === 0 ? a : reduce(a, axes, total));
   return zip(
-    (both, all) => 1 - (2 * (both as number) + smoothing) / ((all as number) + smoothing),
-    summed(zip((a, b) => (a as number) * (b as number), x, y)),
-    summed(zip((a, b) => (a as number) + (b as number), x, y)),
+    (both, all) => 1 - (2 * both + smoothing) / (all + smoothing),
+    summed(zip((a, b) => a * b, x, y)),
+    summed(zip((a, b) => a + b, x, y)),
   );
 };
 
@@ -81,65 +74,69 @@ const int32 = { 1: 'int32' as const };
 
 const losses: Readonly<Record<string, readonly Loss[]>> = {
   marginRankingLoss: [
-    {
+    loss<3>({
       name: 'marginRankingLoss',
       options: [{}, { margin: 0.4 }],
       draw: (r) => [...pairOf([3, 4])(r), sample(r, [3, 4], sign)],
-      run: ([a, b, t], o) => pg.marginRankingLoss(a as Tensor, b as Tensor, t as Tensor, o),
-      losses: ([a, b, t], o) => ranking(option(o, 'margin', 0), a as NDArray, b as NDArray, t as NDArray),
+      run: ([a, b, t], o) => pg.marginRankingLoss(a, b, t, o),
+      losses: ([a, b, t], o) => ranking(option(o, 'margin', 0), a, b, t),
       of: [0, 1],
-    },
+    }),
   ],
-  multiMarginLoss: [[4, 3], [3]].map((shape) => ({
-    name: `multiMarginLoss of [${shape}]`,
-    options: [{}, { margin: 0.4 }, { p: 2 }, { p: 2, weighted: true }],
-    draw: (r: Random) => [
-      sample(r, shape, any),
-      shape.length === 1 ? nd([], [1]) : nd([4], [2, 0, 1, 2]),
-      sample(r, [3], uniform(0.5, 2)),
-    ],
-    inputDTypes: int32,
-    run: ([x, t, w], { weighted, ...o }) =>
-      pg.multiMarginLoss(x as Tensor, t as Tensor, weighted ? { ...o, weight: w as Tensor } : o),
-    losses: ([x, t, w], o) =>
-      multiMargin(x as NDArray, t as NDArray, {
-        margin: option(o, 'margin', 1),
-        p: option(o, 'p', 1),
-        weight: o.weighted ? (w as NDArray) : undefined,
-      }),
-    of: [0],
-  })),
-  multiLabelMarginLoss: [[4, 3], [3]].map((shape) => ({
-    name: `multiLabelMarginLoss of [${shape}]`,
-    options: [{}],
-    draw: (r: Random) => [
-      sample(r, shape, any),
-      shape.length === 1 ? nd([3], [1, 2, -1]) : nd([4, 3], [1, -1, 2, 0, 2, -1, 2, 1, 0, -1, 1, 1]),
-    ],
-    inputDTypes: int32,
-    run: ([x, t], o) => pg.multiLabelMarginLoss(x as Tensor, t as Tensor, o),
-    losses: ([x, t]) => multiLabelMargin(x as NDArray, t as NDArray),
-    of: [0],
-  })),
+  multiMarginLoss: [[4, 3], [3]].map((shape) =>
+    loss<3>({
+      name: `multiMarginLoss of [${shape}]`,
+      options: [{}, { margin: 0.4 }, { p: 2 }, { p: 2, weighted: true }],
+      draw: (r: Random) => [
+        sample(r, shape, any),
+        shape.length === 1 ? nd([], [1]) : nd([4], [2, 0, 1, 2]),
+        sample(r, [3], uniform(0.5, 2)),
+      ],
+      inputDTypes: int32,
+      run: ([x, t, w], { weighted, ...o }) => pg.multiMarginLoss(x, t, weighted ? { ...o, weight: w } : o),
+      losses: ([x, t, w], o) =>
+        multiMargin(x, t, {
+          margin: option(o, 'margin', 1),
+          p: option(o, 'p', 1),
+          weight: o.weighted ? w : undefined,
+        }),
+      of: [0],
+    }),
+  ),
+  multiLabelMarginLoss: [[4, 3], [3]].map((shape) =>
+    loss<2>({
+      name: `multiLabelMarginLoss of [${shape}]`,
+      options: [{}],
+      draw: (r: Random) => [
+        sample(r, shape, any),
+        shape.length === 1 ? nd([3], [1, 2, -1]) : nd([4, 3], [1, -1, 2, 0, 2, -1, 2, 1, 0, -1, 1, 1]),
+      ],
+      inputDTypes: int32,
+      run: ([x, t], o) => pg.multiLabelMarginLoss(x, t, o),
+      losses: ([x, t]) => multiLabelMargin(x, t),
+      of: [0],
+    }),
+  ),
   multiLabelSoftMarginLoss: [
-    {
+    loss<3>({
       name: 'multiLabelSoftMarginLoss',
       options: [{}, { weighted: true }],
       draw: (r) => [...pairOf([4, 3], any, chance)(r), sample(r, [3], uniform(0.5, 2))],
-      run: ([x, t, w], { weighted, ...o }) =>
-        pg.multiLabelSoftMarginLoss(x as Tensor, t as Tensor, weighted ? { ...o, weight: w as Tensor } : o),
-      losses: ([x, t, w], o) => manyLabels(x as NDArray, t as NDArray, o.weighted ? (w as NDArray) : nd([], [1])),
+      run: ([x, t, w], { weighted, ...o }) => pg.multiLabelSoftMarginLoss(x, t, weighted ? { ...o, weight: w } : o),
+      losses: ([x, t, w], o) => manyLabels(x, t, o.weighted ? w : nd([], [1])),
       of: [0, 1],
-    },
+    }),
   ],
-  diceLoss: [[3, 4], [2, 3, 2, 2], [5]].map((shape) => ({
-    name: `diceLoss of [${shape}]`,
-    options: [{}, { smooth: 0.1 }],
-    draw: pairOf(shape, chance, chance),
-    run: ([x, t], o) => pg.diceLoss(x as Tensor, t as Tensor, o),
-    losses: ([x, t], o) => dice(x as NDArray, t as NDArray, option(o, 'smooth', 1)),
-    of: [0, 1],
-  })),
+  diceLoss: [[3, 4], [2, 3, 2, 2], [5]].map((shape) =>
+    loss<2>({
+      name: `diceLoss of [${shape}]`,
+      options: [{}, { smooth: 0.1 }],
+      draw: pairOf(shape, chance, chance),
+      run: ([x, t], o) => pg.diceLoss(x, t, o),
+      losses: ([x, t], o) => dice(x, t, option(o, 'smooth', 1)),
+      of: [0, 1],
+    }),
+  ),
 };
 
 function marginRankingLoss(pool: Pool): Made | null {
@@ -150,7 +147,7 @@ function marginRankingLoss(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(y), ref(target), { margin: 0.3, ...way.written }],
     dtype: x.dtype,
-    formula: (a, b, t) => way.f(ranking(0.3, a as NDArray, b as NDArray, t as NDArray)),
+    formula: (a, b, t) => way.f(ranking(0.3, a, b, t)),
     ...sums(x.dtype),
   };
 }
@@ -172,7 +169,7 @@ function multiMarginLoss(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(target), { margin: 0.7, p, ...way.written }],
     dtype: x.dtype,
-    formula: (a, t) => way.f(multiMargin(a as NDArray, t as NDArray, { margin: 0.7, p, weight: undefined })),
+    formula: (a, t) => way.f(multiMargin(a, t, { margin: 0.7, p, weight: undefined })),
     ...sums(x.dtype),
   };
 }
@@ -188,7 +185,7 @@ function multiLabelMarginLoss(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(target), way.written],
     dtype: x.dtype,
-    formula: (a, t) => way.f(multiLabelMargin(a as NDArray, t as NDArray)),
+    formula: (a, t) => way.f(multiLabelMargin(a, t)),
     ...sums(x.dtype),
   };
 }
@@ -201,7 +198,7 @@ function multiLabelSoftMarginLoss(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(y), way.written],
     dtype: x.dtype,
-    formula: (a, t) => way.f(manyLabels(a as NDArray, t as NDArray, nd([], [1]))),
+    formula: (a, t) => way.f(manyLabels(a, t, nd([], [1]))),
     ...sums(x.dtype),
   };
 }
@@ -215,7 +212,7 @@ function diceLoss(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(y), { smooth: 0.5, ...way.written }],
     dtype,
-    formula: (a, t) => way.f(dice(a as NDArray, t as NDArray, 0.5)),
+    formula: (a, t) => way.f(dice(a, t, 0.5)),
     ...sums(dtype),
   };
 }

@@ -50,7 +50,7 @@ const weights = (r: Random): NDArray => sample(r, [3], uniform(0.5, 2));
 const chances = (r: Random): NDArray => sample(r, [2, 3], uniform(0, 1));
 
 /** Without options at several sizes. */
-const plain = (name: 'mseLoss' | 'l1Loss', f: Formula): OpSpec => ({
+const plain = (name: 'mseLoss' | 'l1Loss', f: Formula): OpSpec<2> => ({
   name,
   dtypes: ['float32', 'float64'],
   instances: [[3], [2, 5], [67]].map((shape) => ({
@@ -59,7 +59,7 @@ const plain = (name: 'mseLoss' | 'l1Loss', f: Formula): OpSpec => ({
     draw: (r: Random) => [sample(r, shape, any), sample(r, shape, any)],
   })),
   run: (xs) => functionOf(name)(...xs),
-  oracle: ([a, b]) => meanOf(zip((x, y) => f(x as number, y as number, {}), a as NDArray, b as NDArray)),
+  oracle: ([a, b]) => meanOf(zip((x, y) => f(x, y, {}), a, b)),
   gradient: { of: [0, 1], order: 2 },
 });
 
@@ -71,7 +71,7 @@ const logits: Formula = (x, y, o, weight = 1, positive = 1) =>
   (o.weighted ? weight : 1) * ((o.positive ? positive : 1) * y * softplus(-x) + (1 - y) * softplus(x));
 const option = (o: Options, name: string, usual: number): number => (o[name] as number | undefined) ?? usual;
 
-const logitsOfTruths: OpSpec = {
+const logitsOfTruths: OpSpec<2> = {
   name: 'binaryCrossEntropyWithLogits',
   dtypes: ['float32', 'float64'],
   instances: [
@@ -81,8 +81,8 @@ const logitsOfTruths: OpSpec = {
       draw: (r: Random) => [sample(r, [2, 5], any), sample(r, [2, 5], integer(0, 1))],
     },
   ],
-  run: ([x, t]) => pg.binaryCrossEntropyWithLogits(x as Tensor, t as Tensor),
-  oracle: ([x, t]) => meanOf(zip((z, y) => logits(z as number, y as number, {}), x as NDArray, t as NDArray)),
+  run: ([x, t]) => pg.binaryCrossEntropyWithLogits(x, t),
+  oracle: ([x, t]) => meanOf(zip((z, y) => logits(z, y, {}), x, t)),
   gradient: { of: [0], order: 2 },
 };
 
@@ -230,7 +230,7 @@ function specOf(
     draw,
     run: (xs, { weighted, positive, ...o }) =>
       functionOf(row.name)(xs[0], xs[1], { ...o, ...always, ...tensors(xs, { weighted, positive }) }),
-    losses: (xs, o) => zip((x, y, ...more) => row.f(x as number, y as number, { ...o, ...always }, ...more), ...xs),
+    losses: (xs, o) => zip((x, y, ...more) => row.f(x, y, { ...o, ...always }, ...more), ...xs),
     of,
   });
 }
@@ -246,7 +246,7 @@ function pairCall({ f }: PairRow, { options = {}, chances = false, domain }: Pai
   return {
     args: [ref(x), ref(y), { ...options, ...way.written }],
     dtype: x.dtype,
-    formula: (a, b) => way.f(zip((p, q) => f(p as number, q as number, options), a as NDArray, b as NDArray)),
+    formula: (a, b) => way.f(zip((p, q) => f(p, q, options), a, b)),
     ...sums(x.dtype),
   };
 }

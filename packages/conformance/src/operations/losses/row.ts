@@ -6,26 +6,29 @@ import { average, total } from '../../oracle/sums.ts';
 import { drawn, plain } from '../../programs/operands.ts';
 import type { Pool } from '../../programs/pool.ts';
 import type { Value } from '../../programs/program.ts';
-import { floats, type OpSpec, type Options } from '../../spec.ts';
+import { floats, type Inputs, type OpSpec, type Options } from '../../spec.ts';
 
 type Draw = (r: Random) => number;
 export const any: Draw = uniform(-2, 2);
 export const chance: Draw = uniform(0.05, 0.95);
 
-export interface Loss {
+export interface Loss<out N extends number = number> {
   readonly name: string;
   readonly options: readonly Options[];
-  readonly draw: (r: Random) => NDArray[];
-  readonly run: (xs: Tensor[], o: Options) => Tensor;
+  draw(r: Random): Inputs<N, NDArray>;
+  run(xs: Inputs<N, Tensor>, o: Options): Tensor;
   /** Losses of the elements; with weights where the mean is weighted. */
-  readonly losses: (xs: NDArray[], o: Options) => NDArray | { readonly losses: NDArray; readonly weights: NDArray };
+  losses(xs: Inputs<N, NDArray>, o: Options): NDArray | { readonly losses: NDArray; readonly weights: NDArray };
   readonly of: readonly number[];
   readonly inputDTypes?: Readonly<Record<number, DType>>;
 }
 
+/** A loss within a list of others, of so many inputs. */
+export const loss = <N extends number>(described: Loss<N>): Loss<N> => described;
+
 export const pairOf =
   (shape: readonly number[], left: Draw = any, right: Draw = any) =>
-  (r: Random): NDArray[] => [sample(r, shape, left), sample(r, shape, right)];
+  (r: Random): [NDArray, NDArray] => [sample(r, shape, left), sample(r, shape, right)];
 
 function reduced(loss: Loss, xs: NDArray[], o: Options): NDArray {
   const result = loss.losses(xs, o);

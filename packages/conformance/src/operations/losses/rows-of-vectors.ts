@@ -1,6 +1,5 @@
 /** Losses that compare whole rows by their angle or their distance, from the formulas of PyTorch 1.13's documentation. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { build, nd, type NDArray, reduce, zip } from '../../oracle/ndarray.ts';
 import { sample } from '../../oracle/random.ts';
 import { total } from '../../oracle/sums.ts';
@@ -11,7 +10,7 @@ import { any, drawnReduction, type Loss, lossSpec } from './row.ts';
 
 const distance = (a: NDArray, b: NDArray, p: number, eps: number): NDArray =>
   reduce(
-    zip((x, y) => Math.abs((x as number) - (y as number) + eps), a, b),
+    zip((x, y) => Math.abs(x - y + eps), a, b),
     [a.shape.length - 1],
     (v) => (p === Number.POSITIVE_INFINITY ? Math.max(...v) : total(v.map((x) => x ** p)) ** (1 / p)),
   );
@@ -28,8 +27,7 @@ function triplets(xs: readonly NDArray[], { p = 2, eps, margin, swap }: Triplet)
   const [anchor, near, far] = xs as [NDArray, NDArray, NDArray];
   const between = (x: NDArray, y: NDArray): NDArray => distance(x, y, p, eps);
   return zip(
-    (own, other, swapped) =>
-      Math.max(0, (own as number) - (swap ? Math.min(other as number, swapped as number) : (other as number)) + margin),
+    (own, other, swapped) => Math.max(0, own - (swap ? Math.min(other, swapped) : other) + margin),
     between(anchor, near),
     between(anchor, far),
     between(near, far),
@@ -47,20 +45,20 @@ function angles(a: NDArray, b: NDArray, target: NDArray, margin: number): NDArra
   });
 }
 
-const embeddingLosses: readonly [Loss, Loss] = [
+const embeddingLosses: readonly [Loss<3>, Loss<3>] = [
   {
     name: 'cosineEmbeddingLoss',
     options: [{}, { margin: -0.3 }],
     draw: (r) => [sample(r, [4, 3], any), sample(r, [4, 3], any), nd([4], [1, -1, -1, 1])],
-    run: ([a, b, t], o) => pg.cosineEmbeddingLoss(a as Tensor, b as Tensor, t as Tensor, o),
-    losses: ([a, b, t], o) => angles(a as NDArray, b as NDArray, t as NDArray, (o.margin as number | undefined) ?? 0),
+    run: ([a, b, t], o) => pg.cosineEmbeddingLoss(a, b, t, o),
+    losses: ([a, b, t], o) => angles(a, b, t, (o.margin as number | undefined) ?? 0),
     of: [0, 1],
   },
   {
     name: 'tripletMarginLoss',
     options: [{}, { margin: 0.3, p: 1 }, { p: 3 }, { swap: true }],
-    draw: (r) => [0, 1, 2].map(() => sample(r, [4, 3], any)),
-    run: ([a, b, c], o) => pg.tripletMarginLoss(a as Tensor, b as Tensor, c as Tensor, o),
+    draw: (r) => [sample(r, [4, 3], any), sample(r, [4, 3], any), sample(r, [4, 3], any)],
+    run: ([a, b, c], o) => pg.tripletMarginLoss(a, b, c, o),
     losses: (xs, o) => triplets(xs, { p: 2, eps: 1e-6, margin: 1, ...o }),
     of: [0, 1, 2],
   },
@@ -94,7 +92,7 @@ function cosineEmbeddingLoss(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(y), ref(target), { margin: 0.25, ...way.written }],
     dtype: x.dtype,
-    formula: (a, b, t) => way.f(angles(a as NDArray, b as NDArray, t as NDArray, 0.25)),
+    formula: (a, b, t) => way.f(angles(a, b, t, 0.25)),
     ...sums(x.dtype),
   };
 }

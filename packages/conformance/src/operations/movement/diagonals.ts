@@ -1,7 +1,6 @@
 /** Triangles and diagonals of matrices, taken and put. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
-import { at, build, nd, type NDArray } from '../../oracle/ndarray.ts';
+import { at, build, nd } from '../../oracle/ndarray.ts';
 import { integer, sample } from '../../oracle/random.ts';
 import { operand, sums } from '../../programs/operands.ts';
 import { isFloat, type Made, type Pool } from '../../programs/pool.ts';
@@ -16,13 +15,11 @@ function diag(pool: Pool): Made | null {
   const offset = pool.c.pick([0, 1, -1, -2]);
   const [low, high] = [Math.max(0, -offset), Math.max(0, offset)];
   const n = x.shape.length === 1 ? x.data.length + Math.abs(offset) : 0;
-  const size = n > 0 ? n : Math.max(0, Math.min(x.shape[0]! - low, ((x.shape[1] ?? 0) as number) - high));
+  const size = n > 0 ? n : Math.max(0, Math.min(x.shape[0]! - low, (x.shape[1] ?? 0) - high));
   return moved(x, [{ offset }], (a) =>
     x.shape.length === 1
-      ? build([n, n], ([i, j]) =>
-          (j as number) - (i as number) === offset ? a.data[Math.min(i as number, j as number)]! : 0,
-        )
-      : build([size], ([i]) => at(a, [(i as number) + low, (i as number) + high])),
+      ? build([n, n], ([i, j]) => (j - i === offset ? a.data[Math.min(i, j)]! : 0))
+      : build([size], ([i]) => at(a, [i + low, i + high])),
   );
 }
 
@@ -51,9 +48,7 @@ const diagonals = (offset: number): Move[] => [
     shape: [3],
     run: (x) => pg.diag(x, { offset }),
     f: (x) =>
-      build([3 + Math.abs(offset), 3 + Math.abs(offset)], ([r, c]) =>
-        (c as number) - (r as number) === offset ? at(x, [Math.min(r as number, c as number)]) : 0,
-      ),
+      build([3 + Math.abs(offset), 3 + Math.abs(offset)], ([r, c]) => (c - r === offset ? at(x, [Math.min(r, c)]) : 0)),
   },
   {
     name: `diag of a matrix, offset ${offset}`,
@@ -74,7 +69,7 @@ const embedded = (offset: number): Move[] => [
     run: (x) => pg.diagEmbed(x, { offset, axis1: 0, axis2: -1 }),
     f: (x) =>
       build([2 + Math.abs(offset), 2, 2 + Math.abs(offset)], ([r, b, c]) =>
-        (c as number) - (r as number) === offset ? at(x, [b as number, Math.min(r as number, c as number)]) : 0,
+        c - r === offset ? at(x, [b, Math.min(r, c)]) : 0,
       ),
   },
   {
@@ -83,7 +78,7 @@ const embedded = (offset: number): Move[] => [
     run: (x) => pg.diagEmbed(x, { offset, axis1: 2, axis2: 1 }),
     f: (x) =>
       build([2, 3 + Math.abs(offset), 3 + Math.abs(offset)], ([b, c, r]) =>
-        (c as number) - (r as number) === offset ? at(x, [b as number, Math.min(r as number, c as number)]) : 0,
+        c - r === offset ? at(x, [b, Math.min(r, c)]) : 0,
       ),
   },
 ];
@@ -101,12 +96,12 @@ const triangle =
     );
   };
 
-const traceSpec: OpSpec = {
+const traceSpec: OpSpec<1> = {
   name: 'trace of matrices',
   dtypes: ['float32', 'float64', 'int32'],
   instances: [{ label: '[2,3,3]', small: true, draw: (r) => [sample(r, [2, 3, 3], integer(-99, 99))] }],
-  run: ([x]) => pg.trace(x as Tensor),
-  oracle: ([x]) => build([2], ([b]) => [0, 1, 2].reduce((sum, i) => sum + at(x as NDArray, [b as number, i, i]), 0)),
+  run: ([x]) => pg.trace(x),
+  oracle: ([x]) => build([2], ([b]) => [0, 1, 2].reduce((sum, i) => sum + at(x, [b, i, i]), 0)),
   result: (dtype) => (dtype === 'int8' || dtype === 'int16' ? 'int32' : dtype),
   gradient: { of: [0], order: 2 },
 };
@@ -119,7 +114,7 @@ export const diagonalRows: readonly OperationRow[] = [
         name: 'tril',
         shape: [4, 4],
         run: (x) => pg.tril(x),
-        f: (x) => build([4, 4], ([i, j]) => ((j as number) <= (i as number) ? at(x, [i as number, j as number]) : 0)),
+        f: (x) => build([4, 4], ([i, j]) => (j <= i ? at(x, [i, j]) : 0)),
       },
     ],
     rank: 2,

@@ -71,7 +71,7 @@ function rejoined(pool: Pool): Made | null {
   return {
     args: [[ref(x), ref(x), ref(x)], written],
     dtype: x.dtype,
-    formula: (a, b, c) => concatenated([a, b, c] as NDArray[], axis),
+    formula: (a, b, c) => concatenated([a, b, c], axis),
   };
 }
 
@@ -97,13 +97,13 @@ const grids: readonly Move[] = [
     name: 'meshgrid xy',
     shape: [5],
     run: (x) => pg.concat(pg.meshgrid([pg.narrow(x, 0, 0, 2), pg.narrow(x, 0, 2, 3)])),
-    f: (x) => build([6, 2], ([r, c]) => at(x, [(r as number) < 3 ? (c as number) : 2 + ((r as number) % 3)])),
+    f: (x) => build([6, 2], ([r, c]) => at(x, [r < 3 ? c : 2 + (r % 3)])),
   },
   {
     name: 'meshgrid ij',
     shape: [5],
     run: (x) => pg.concat(pg.meshgrid([pg.narrow(x, 0, 0, 2), pg.narrow(x, 0, 2, 3)], { indexing: 'ij' })),
-    f: (x) => build([4, 3], ([r, c]) => at(x, [(r as number) < 2 ? (r as number) : 2 + (c as number)])),
+    f: (x) => build([4, 3], ([r, c]) => at(x, [r < 2 ? r : 2 + c])),
   },
 ];
 

@@ -73,26 +73,21 @@ export const padRows: readonly OperationRow[] = [
             ],
             { value: 7 },
           ),
-        f: (x) =>
-          build([3, 6], ([i, j]) =>
-            (i as number) >= 1 && (j as number) >= 2 && (j as number) < 5
-              ? at(x, [(i as number) - 1, (j as number) - 2])
-              : 7,
-          ),
+        f: (x) => build([3, 6], ([i, j]) => (i >= 1 && j >= 2 && j < 5 ? at(x, [i - 1, j - 2]) : 7)),
       },
       ...borders.map(
         ([mode, widths, places]): Move => ({
           name: `pad in mode ${mode} by ${widths}`,
           shape: [2, 5],
           run: (x) => pg.pad(x, [[0, 0], widths], { mode }),
-          f: (x) => build([2, places.length], ([i, j]) => at(x, [i as number, places[j as number]!])),
+          f: (x) => build([2, places.length], ([i, j]) => at(x, [i, places[j]!])),
         }),
       ),
       {
         name: 'pad after arithmetic keeps the pad value',
         shape: [3],
         run: (x) => pg.pad(x.add(1), [[1, 1]]),
-        f: (x) => build([5], ([i]) => ((i as number) >= 1 && (i as number) <= 3 ? at(x, [(i as number) - 1]) + 1 : 0)),
+        f: (x) => build([5], ([i]) => (i >= 1 && i <= 3 ? at(x, [i - 1]) + 1 : 0)),
       },
     ],
     make: padCall,

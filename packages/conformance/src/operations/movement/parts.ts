@@ -1,8 +1,7 @@
 /** Parts of a tensor by position, and a tensor taken apart along an axis. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { along } from '../../oracle/lines.ts';
-import { at, build, type NDArray, reshape } from '../../oracle/ndarray.ts';
+import { at, build, reshape } from '../../oracle/ndarray.ts';
 import { integer, sample } from '../../oracle/random.ts';
 import { withAxis } from '../../programs/operands.ts';
 import type { Made, Pool } from '../../programs/pool.ts';
@@ -95,12 +94,12 @@ function unevenSplit(pool: Pool): Made | null {
   return moved(x, [sizes, written], (a) => along(a, axis, sizes[part]!, (i) => i + from), part);
 }
 
-const atSpec: OpSpec = {
+const atSpec: OpSpec<1> = {
   name: 'at',
   dtypes: ['float32', 'float64', 'int32'],
   instances: [{ label: '[4,5]', draw: (r) => [sample(r, [4, 5], integer(-99, 99))], small: true }],
-  run: ([x]) => pg.at(x as Tensor, -1, { start: 1, stop: 4 }),
-  oracle: ([x]) => build([3], ([k]) => at(x as NDArray, [3, 1 + (k as number)])),
+  run: ([x]) => pg.at(x, -1, { start: 1, stop: 4 }),
+  oracle: ([x]) => build([3], ([k]) => at(x, [3, 1 + k])),
   gradient: { of: [0], order: 2 },
 };
 
@@ -117,7 +116,7 @@ export const partRows: readonly OperationRow[] = [
             { start: 1, stop: -1, step: 2 },
             { start: -2, stop: 0, step: -2 },
           ]),
-        f: (x) => build([2, 3], ([i, j]) => at(x, [1 + 2 * (i as number), 5 - 2 * (j as number)])),
+        f: (x) => build([2, 3], ([i, j]) => at(x, [1 + 2 * i, 5 - 2 * j])),
       },
     ],
     rank: 1,
@@ -132,7 +131,7 @@ export const partRows: readonly OperationRow[] = [
         name: 'narrow',
         shape: [5, 4],
         run: (x) => pg.narrow(x, 0, 1, 3),
-        f: (x) => build([3, 4], ([i, j]) => at(x, [(i as number) + 1, j as number])),
+        f: (x) => build([3, 4], ([i, j]) => at(x, [i + 1, j])),
       },
     ],
     rank: 1,
@@ -151,7 +150,7 @@ export const partRows: readonly OperationRow[] = [
         name: 'select',
         shape: [5, 4],
         run: (x) => pg.select(x, 1, 2),
-        f: (x) => build([5], ([i]) => at(x, [i as number, 2])),
+        f: (x) => build([5], ([i]) => at(x, [i, 2])),
       },
     ],
     rank: 1,

@@ -140,12 +140,7 @@ export const patchRows: readonly OperationRow[] = [
         run: (x) => pg.pixelShuffle(x, 2),
         f: (x) =>
           build([2, 2, 4, 6], ([n, c, y, w]) =>
-            at(x, [
-              n as number,
-              (c as number) * 4 + ((y as number) % 2) * 2 + ((w as number) % 2),
-              Math.floor((y as number) / 2),
-              Math.floor((w as number) / 2),
-            ]),
+            at(x, [n, c * 4 + (y % 2) * 2 + (w % 2), Math.floor(y / 2), Math.floor(w / 2)]),
           ),
       }),
     ],
@@ -159,13 +154,7 @@ export const patchRows: readonly OperationRow[] = [
         shape: [2, 4, 9],
         run: (x) => pg.pixelUnshuffle(pg.narrow(x, 2, 0, 6), 2),
         f: (x) =>
-          build([8, 2, 3], ([c, y, w]) =>
-            at(x, [
-              Math.floor((c as number) / 4),
-              (y as number) * 2 + (Math.floor((c as number) / 2) % 2),
-              (w as number) * 2 + ((c as number) % 2),
-            ]),
-          ),
+          build([8, 2, 3], ([c, y, w]) => at(x, [Math.floor(c / 4), y * 2 + (Math.floor(c / 2) % 2), w * 2 + (c % 2)])),
       }),
     ],
     calls: smooth(shuffled(true)),

@@ -65,7 +65,7 @@ export const repeatRows: readonly OperationRow[] = [
         name: 'tile',
         shape: [2, 3],
         run: (x) => pg.tile(x, [2, 2]),
-        f: (x) => build([4, 6], ([i, j]) => at(x, [(i as number) % 2, (j as number) % 3])),
+        f: (x) => build([4, 6], ([i, j]) => at(x, [i % 2, j % 3])),
       },
     ],
     rank: 1,

@@ -30,14 +30,14 @@ export const part = ({ shapeOf, from, ...move }: Part): Move => ({
     }),
 });
 
-export const moveSpec = ({ name, shape, run, f }: Move): OpSpec => ({
+export const moveSpec = ({ name, shape, run, f }: Move): OpSpec<1> => ({
   name,
   dtypes: numeric,
   instances: [
     { label: `[${shape}]`, small: count(shape) <= 24, draw: (r: Random) => [sample(r, shape, integer(-99, 99))] },
   ],
-  run: ([x]) => run(x as Tensor),
-  oracle: ([x]) => f(x as NDArray),
+  run: ([x]) => run(x),
+  oracle: ([x]) => f(x),
   gradient: { of: [0], order: 2 },
 });
 
@@ -78,7 +78,7 @@ export function movementRow({
 export const moved = (x: Value, args: readonly Arg[], formula: (x: NDArray) => NDArray, part?: number): Made => ({
   args: [ref(x), ...args],
   dtype: x.dtype,
-  formula: (a) => formula(a as NDArray),
+  formula: (a) => formula(a),
   ...(part === undefined ? {} : { part }),
 });
 

@@ -1,12 +1,12 @@
 /** Normalisation over channels of images, groups of them and batches, in both layouts with every option. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { build, count, nd, type NDArray } from '../../oracle/ndarray.ts';
+import { build, count, nd } from '../../oracle/ndarray.ts';
 import { localResponse, normalizeBy, perChannel } from '../../oracle/normalization.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { drawn, parts, sums } from '../../programs/operands.ts';
 import { type Made, type Pool, ref } from '../../programs/pool.ts';
-import { floats, type Instance, type OpSpec, type Options } from '../../spec.ts';
+import { floats, type Instance, type OpSpec, type Options, spec } from '../../spec.ts';
 import { image } from '../images/image.ts';
 import { type OperationRow, smooth } from '../row.ts';
 
@@ -27,7 +27,7 @@ const images: readonly (readonly [readonly number[], 'nchw' | 'nhwc'])[] = [
 const channelAxis = (shape: readonly number[], layout: unknown): number => (layout === 'nhwc' ? shape.length - 1 : 1);
 
 /** Images with one weight and one bias per channel. */
-function imageInstances(list = images): Instance[] {
+function imageInstances(list = images): Instance<3>[] {
   return list.map(([x, layout]) => ({
     label: `[${x}] ${layout}`,
     small: count(x) <= 60,
@@ -46,22 +46,21 @@ function batchSpecs(): OpSpec[] {
   const key = (o: Options, shape: readonly number[]) => (index: number[]) =>
     String(index[channelAxis(shape, o.layout)]);
   return [
-    {
+    spec<3>({
       name: 'batchNorm in training',
       dtypes: floats,
       instances: imageInstances(),
       run: ([x, weight, bias], o) =>
-        pg.batchNorm(x as Tensor, {
+        pg.batchNorm(x, {
           ...layoutOf(o),
-          weight: weight as Tensor,
-          bias: bias as Tensor,
+          weight: weight,
+          bias: bias,
           eps,
           training: true,
         }),
-      oracle: ([x, w, b], o) =>
-        perChannel(normalizeBy(x as NDArray, eps, key(o, (x as NDArray).shape)), w as NDArray, b as NDArray, o.layout),
+      oracle: ([x, w, b], o) => perChannel(normalizeBy(x, eps, key(o, x.shape)), w, b, o.layout),
       gradient: { of: [0, 1, 2], order: 2 },
-    },
+    }),
     runningSpec('batchNorm', pg.batchNorm),
   ];
 }
@@ -70,32 +69,32 @@ function batchSpecs(): OpSpec[] {
 function runningSpec(
   op: 'batchNorm' | 'instanceNorm',
   run: (x: Tensor, options: pg.BatchNormOptions) => Tensor,
-): OpSpec {
+): OpSpec<3> {
   return {
     name: `${op} with running statistics`,
     dtypes: floats,
     instances: imageInstances(),
     // The weights serve as variances too, the biases as means.
     run: ([x, weight, bias], o) =>
-      run(x as Tensor, {
+      run(x, {
         ...layoutOf(o),
-        weight: weight as Tensor,
-        bias: bias as Tensor,
-        runningMean: bias as Tensor,
-        runningVar: weight as Tensor,
+        weight: weight,
+        bias: bias,
+        runningMean: bias,
+        runningVar: weight,
         eps,
         ...(op === 'instanceNorm' && { useInputStats: false }),
       }),
     oracle: ([x, w, b], o) => {
       const scale = nd(
-        (w as NDArray).shape,
-        (w as NDArray).data.map((v) => v / Math.sqrt(v + eps)),
+        w.shape,
+        w.data.map((v) => v / Math.sqrt(v + eps)),
       );
       const shift = nd(
-        (b as NDArray).shape,
-        (b as NDArray).data.map((v, i) => v - v * scale.data[i]!),
+        b.shape,
+        b.data.map((v, i) => v - v * scale.data[i]!),
       );
-      return perChannel(x as NDArray, scale, shift, o.layout);
+      return perChannel(x, scale, shift, o.layout);
     },
     gradient: { of: [0, 1, 2], order: 2 },
   };
@@ -109,22 +108,21 @@ interface Affine {
 }
 
 function groupSpecs(): [OpSpec, OpSpec, OpSpec] {
-  const grouped = (name: string, groups: number | null, run: (x: Tensor, o: Affine) => Tensor): OpSpec => ({
+  const grouped = (name: string, groups: number | null, run: (x: Tensor, o: Affine) => Tensor): OpSpec<3> => ({
     name,
     dtypes: floats,
     // One element per group has no variance to speak of.
     instances: imageInstances(
       images.filter(([shape]) => groups !== null || shape.length > 2).filter(([s]) => s[1] !== 1),
     ),
-    run: ([x, weight, bias], o) =>
-      run(x as Tensor, { ...layoutOf(o), weight: weight as Tensor, bias: bias as Tensor, eps }),
+    run: ([x, weight, bias], o) => run(x, { ...layoutOf(o), weight: weight, bias: bias, eps }),
     oracle: ([x, w, b], o) => {
-      const { shape } = x as NDArray;
+      const { shape } = x;
       const axis = channelAxis(shape, o.layout);
       const channels = shape[axis]!;
       const perGroup = channels / (groups ?? channels);
-      const normal = normalizeBy(x as NDArray, eps, (i) => `${i[0]} ${Math.floor(i[axis]! / perGroup)}`);
-      return perChannel(normal, w as NDArray, b as NDArray, o.layout);
+      const normal = normalizeBy(x, eps, (i) => `${i[0]} ${Math.floor(i[axis]! / perGroup)}`);
+      return perChannel(normal, w, b, o.layout);
     },
     gradient: { of: [0, 1, 2], order: 2 },
   });
@@ -135,7 +133,7 @@ function groupSpecs(): [OpSpec, OpSpec, OpSpec] {
   ];
 }
 
-const responseSpec: OpSpec = {
+const responseSpec: OpSpec<1> = {
   name: 'localResponseNorm',
   dtypes: floats,
   instances: images.flatMap(([x, layout]) =>
@@ -146,9 +144,8 @@ const responseSpec: OpSpec = {
       draw: (r: Random) => [sample(r, x, any)],
     })),
   ),
-  run: ([x], o) =>
-    pg.localResponseNorm(x as Tensor, { ...layoutOf(o), size: o.size as number, alpha: 0.5, beta: 0.75, k: 2 }),
-  oracle: ([x], o) => localResponse(x as NDArray, { size: o.size as number, alpha: 0.5, beta: 0.75, k: 2 }, o.layout),
+  run: ([x], o) => pg.localResponseNorm(x, { ...layoutOf(o), size: o.size as number, alpha: 0.5, beta: 0.75, k: 2 }),
+  oracle: ([x], o) => localResponse(x, { size: o.size as number, alpha: 0.5, beta: 0.75, k: 2 }, o.layout),
   gradient: { of: [0], order: 2 },
 };
 
@@ -190,12 +187,12 @@ function norm(kind: 'groupNorm' | 'instanceNorm' | 'batchNorm') {
         const [m, v] = running ? given.slice(-2) : [];
         const normal =
           m && v
-            ? build((a as NDArray).shape, (index) => {
+            ? build(a.shape, (index) => {
                 const c = channelOf(index);
-                const flat = index.reduce((f, i, axis) => f * (a as NDArray).shape[axis]! + i, 0);
-                return ((a as NDArray).data[flat]! - m.data[c]!) / Math.sqrt(v.data[c]! + 0.1);
+                const flat = index.reduce((f, i, axis) => f * a.shape[axis]! + i, 0);
+                return (a.data[flat]! - m.data[c]!) / Math.sqrt(v.data[c]! + 0.1);
               })
-            : normalizeBy(a as NDArray, 0.1, key);
+            : normalizeBy(a, 0.1, key);
         return weighted ? perChannel(normal, given[0]!, given[1]!, layout) : normal;
       },
       ...sums(x.dtype),
@@ -211,7 +208,7 @@ function localResponseNorm(pool: Pool): Made | null {
   return {
     args: [ref(x), { ...options, ...written }],
     dtype: x.dtype,
-    formula: (a) => localResponse(a as NDArray, options, layout),
+    formula: (a) => localResponse(a, options, layout),
     ...sums(x.dtype),
   };
 }

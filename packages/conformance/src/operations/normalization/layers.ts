@@ -8,7 +8,7 @@ import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { average, spread } from '../../oracle/sums.ts';
 import { tame } from '../../programs/operands.ts';
 import { type Made, type Pool, ref } from '../../programs/pool.ts';
-import { floats, type Instance, type OpSpec, type Options } from '../../spec.ts';
+import { floats, type Instance, type OpSpec, type Options, spec } from '../../spec.ts';
 import { type OperationRow, smooth } from '../row.ts';
 
 const any = uniform(-1, 1);
@@ -16,7 +16,7 @@ const positive = uniform(0.5, 2);
 const eps = 1e-3;
 
 /** Without options: along the last axis, by the usual 1e-5. */
-const plainSpec: OpSpec = {
+const plainSpec: OpSpec<1> = {
   name: 'layerNorm',
   dtypes: floats,
   instances: [[1], [7], [2, 3], [3, 67], [2, 3, 4], [5, 130]].map((shape) => ({
@@ -25,8 +25,8 @@ const plainSpec: OpSpec = {
     options: { axis: shape.length - 1 },
     draw: (r: Random) => [sample(r, shape, uniform(-2, 2))],
   })),
-  run: ([x]) => pg.layerNorm(x as Tensor, { normalizedShape: [(x as Tensor).shape.at(-1) as number] }),
-  oracle: ([x], o) => alongLines(x as NDArray, o.axis as number, layerNorm(1e-5)),
+  run: ([x]) => pg.layerNorm(x, { normalizedShape: [x.shape.at(-1) as number] }),
+  oracle: ([x], o) => alongLines(x, o.axis as number, layerNorm(1e-5)),
   gradient: { of: [0], order: 2 },
 };
 
@@ -50,7 +50,7 @@ function layerSpecs(): [OpSpec, OpSpec] {
     { x: [0, 3], last: 1 },
     { x: [7, 129], last: 1 },
   ];
-  const instances: Instance[] = shapes.map(({ x, last }) => ({
+  const instances: Instance<3>[] = shapes.map(({ x, last }) => ({
     label: `[${x}] over ${last}`,
     small: count(x) > 0 && count(x) <= 60,
     options: { last },
@@ -69,21 +69,21 @@ function layerSpecs(): [OpSpec, OpSpec] {
     eps,
   });
   return [
-    {
+    spec<3>({
       name: 'layerNorm with options',
       dtypes: floats,
       instances,
-      run: ([x, w, b], o) => pg.layerNorm(x as Tensor, options(x as Tensor, w as Tensor, b as Tensor, o)),
-      oracle: ([x, w, b], o) => finish(normalizeBy(x as NDArray, eps, row(o.last)), w as NDArray, b as NDArray),
+      run: ([x, w, b], o) => pg.layerNorm(x, options(x, w, b, o)),
+      oracle: ([x, w, b], o) => finish(normalizeBy(x, eps, row(o.last)), w, b),
       gradient: { of: [0, 1, 2], order: 2 },
-    },
-    {
+    }),
+    spec<3>({
       name: 'rmsNorm with options',
       dtypes: floats,
       instances,
-      run: ([x, w, b], o) => pg.rmsNorm(x as Tensor, options(x as Tensor, w as Tensor, b as Tensor, o)),
+      run: ([x, w, b], o) => pg.rmsNorm(x, options(x, w, b, o)),
       oracle: ([x, w, b], o) => {
-        const a = x as NDArray;
+        const a = x;
         const last = a.shape.slice(-(o.last as number));
         const normal = build(a.shape, (index) => {
           const lead = index.slice(0, index.length - last.length);
@@ -92,10 +92,10 @@ function layerSpecs(): [OpSpec, OpSpec] {
             sum += a.data[lead.reduce((f, v, k) => f * a.shape[k]! + v, 0) * count(last) + q]! ** 2;
           return at(a, index) / Math.sqrt(sum / count(last) + eps);
         });
-        return finish(normal, w as NDArray, b as NDArray);
+        return finish(normal, w, b);
       },
       gradient: { of: [0, 1, 2], order: 2 },
-    },
+    }),
   ];
 }
 
@@ -111,7 +111,7 @@ const lastAxes =
     return {
       args: [ref(x), { normalizedShape: size, eps: 0.1 }],
       dtype: x.dtype,
-      formula: (a) => reshape(alongLines(reshape(a as NDArray, flat), flat.length - 1, f), x.shape),
+      formula: (a) => reshape(alongLines(reshape(a, flat), flat.length - 1, f), x.shape),
       noise: 'all',
       ordered: false,
     };

@@ -1,6 +1,5 @@
 /** Lengths, angles and distances of vectors, by their definitions written out, and the kernel of distances. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { radialBasis } from '../../oracle/attention.ts';
 import { alongLines } from '../../oracle/lines.ts';
 import { broadcastTo, count, type NDArray, reduce, reshape, zip } from '../../oracle/ndarray.ts';
@@ -19,7 +18,7 @@ type Shape = readonly number[];
 /** Of every row of the one to every row of the other. */
 function distances(a: NDArray, b: NDArray, p: number): NDArray {
   const difference = zip(
-    (x, y) => (x as number) - (y as number),
+    (x, y) => x - y,
     reshape(a, [...a.shape.slice(0, -1), 1, a.shape.at(-1) as number]),
     reshape(b, [...b.shape.slice(0, -2), 1, ...b.shape.slice(-2)]),
   );
@@ -27,16 +26,11 @@ function distances(a: NDArray, b: NDArray, p: number): NDArray {
 }
 
 function cosines(a: NDArray, b: NDArray, along: number): NDArray {
-  const product = zip((x, y) => (x as number) * (y as number), a, b);
+  const product = zip((x, y) => x * y, a, b);
   const rank = product.shape.length;
   const axis = (along + rank) % rank;
   const size = (x: NDArray): NDArray => reduce(broadcastTo(x, product.shape), [axis], (v) => length(v, 2));
-  return zip(
-    (p, m, n) => (p as number) / ((m as number) * (n as number)),
-    reduce(product, [axis], total),
-    size(a),
-    size(b),
-  );
+  return zip((p, m, n) => p / (m * n), reduce(product, [axis], total), size(a), size(b));
 }
 
 /** A line divided by its length. */
@@ -47,7 +41,7 @@ const normalized =
     return v.map((x) => x / norm);
   };
 
-const cdistSpec: OpSpec = {
+const cdistSpec: OpSpec<2> = {
   name: 'cdist',
   dtypes: floats,
   instances: normOrders.flatMap((p) =>
@@ -71,12 +65,12 @@ const cdistSpec: OpSpec = {
       draw: (random: Random) => [sample(random, l as Shape, any), sample(random, r as Shape, any)],
     })),
   ),
-  run: ([a, b], o) => pg.cdist(a as Tensor, b as Tensor, { p: o.p as number }),
-  oracle: ([a, b], o) => distances(a as NDArray, b as NDArray, o.p as number),
+  run: ([a, b], o) => pg.cdist(a, b, { p: o.p as number }),
+  oracle: ([a, b], o) => distances(a, b, o.p as number),
   gradient: { of: [0, 1], order: 2 },
 };
 
-const normalizeSpec: OpSpec = {
+const normalizeSpec: OpSpec<1> = {
   name: 'normalize',
   dtypes: floats,
   instances: [...normOrders, -1, -2.5, Number.NEGATIVE_INFINITY].flatMap((p) =>
@@ -91,12 +85,12 @@ const normalizeSpec: OpSpec = {
       draw: (r: Random) => [sample(r, shape, any)],
     })),
   ),
-  run: ([x], o) => pg.normalize(x as Tensor, o),
-  oracle: ([x], o) => alongLines(x as NDArray, o.axis as number, normalized(o.p as number)),
+  run: ([x], o) => pg.normalize(x, o),
+  oracle: ([x], o) => alongLines(x, o.axis as number, normalized(o.p as number)),
   gradient: { of: [0], order: 2 },
 };
 
-const cosineSpec: OpSpec = {
+const cosineSpec: OpSpec<2> = {
   name: 'cosineSimilarity',
   dtypes: floats,
   instances: [
@@ -111,12 +105,12 @@ const cosineSpec: OpSpec = {
     options: { axis },
     draw: (r: Random) => [sample(r, a, any), sample(r, b, any)],
   })),
-  run: ([a, b], o) => pg.cosineSimilarity(a as Tensor, b as Tensor, { axis: o.axis as number }),
-  oracle: ([a, b], o) => cosines(a as NDArray, b as NDArray, o.axis as number),
+  run: ([a, b], o) => pg.cosineSimilarity(a, b, { axis: o.axis as number }),
+  oracle: ([a, b], o) => cosines(a, b, o.axis as number),
   gradient: { of: [0, 1], order: 2 },
 };
 
-const rbfSpec: OpSpec = {
+const rbfSpec: OpSpec<2> = {
   name: 'rbfKernel',
   dtypes: floats,
   instances: [
@@ -132,13 +126,8 @@ const rbfSpec: OpSpec = {
     options,
     draw: (r: Random) => [sample(r, x, any), sample(r, y, any)],
   })),
-  run: ([x, y], o) => pg.rbfKernel(x as Tensor, y as Tensor, o as { gamma?: number }),
-  oracle: ([x, y], o) =>
-    radialBasis(
-      x as NDArray,
-      y as NDArray,
-      (o.gamma as number | undefined) ?? 1 / ((x as NDArray).shape.at(-1) as number),
-    ),
+  run: ([x, y], o) => pg.rbfKernel(x, y, o as { gamma?: number }),
+  oracle: ([x, y], o) => radialBasis(x, y, (o.gamma as number | undefined) ?? 1 / (x.shape.at(-1) as number)),
   gradient: { of: [0, 1], order: 2 },
 };
 
@@ -149,7 +138,7 @@ function cdist(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(b), { p: 1 }],
     dtype: a.dtype,
-    formula: (x, y) => distances(x as NDArray, y as NDArray, 1),
+    formula: (x, y) => distances(x, y, 1),
     ...sums(a.dtype),
   };
 }
@@ -162,7 +151,7 @@ function cosineSimilarity(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(y), { axis: written }],
     dtype: x.dtype,
-    formula: (a, b) => cosines(a as NDArray, b as NDArray, axis),
+    formula: (a, b) => cosines(a, b, axis),
     ...sums(x.dtype),
   };
 }
@@ -174,7 +163,7 @@ function rbfKernel(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(y), { gamma: 0.25 }],
     dtype: x.dtype,
-    formula: (a, b) => radialBasis(a as NDArray, b as NDArray, 0.25),
+    formula: (a, b) => radialBasis(a, b, 0.25),
     ...sums(x.dtype),
   };
 }

@@ -1,6 +1,5 @@
 /** Matrix products in their usual forms, by their definitions written out. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { einsum, matmul } from '../../oracle/linear.ts';
 import { count, map, nd, type NDArray, permute, reshape, zip } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
@@ -9,7 +8,7 @@ import { broadcast, isFloat, type Made, type Pool, ref } from '../../programs/po
 import type { Value } from '../../programs/program.ts';
 import { floats, type OpSpec } from '../../spec.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { productSpecs } from './row.ts';
+import { ofFactors, productSpecs } from './row.ts';
 
 const any = uniform(-1, 1);
 
@@ -67,7 +66,7 @@ const products: readonly (readonly [readonly number[], readonly number[]])[] = [
   ],
 ];
 
-const matmulSpec: OpSpec = {
+const matmulSpec: OpSpec<2> = {
   name: 'matmul',
   dtypes: floats,
   instances: products.map(([l, r]) => ({
@@ -75,13 +74,13 @@ const matmulSpec: OpSpec = {
     small: count(l) <= 64 && count(r) <= 64 && count(l) > 0,
     draw: (random: Random) => [sample(random, l, any), sample(random, r, any)],
   })),
-  run: ([a, b]) => pg.matmul(a as Tensor, b as Tensor),
-  oracle: ([a, b]) => matmul(a as NDArray, b as NDArray),
-  terms: ([a]) => (a as NDArray).shape[(a as NDArray).shape.length - 1]!,
+  run: ([a, b]) => pg.matmul(a, b),
+  oracle: ([a, b]) => matmul(a, b),
+  terms: ([a]) => a.shape[a.shape.length - 1]!,
   gradient: { of: [0, 1], order: 2 },
 };
 
-const gemmSpec: OpSpec = {
+const gemmSpec: OpSpec<3> = {
   name: 'gemm',
   dtypes: floats,
   instances: [false, true].flatMap((transA) =>
@@ -96,9 +95,8 @@ const gemmSpec: OpSpec = {
       ],
     })),
   ),
-  run: ([a, b, c], o) => pg.gemm(a as Tensor, b as Tensor, { ...o, alpha: 0.5, beta: 2, c: c as Tensor }),
-  oracle: ([a, b, c], o) =>
-    combined(0.5, matmul(turnedIf(o.transA, a as NDArray), turnedIf(o.transB, b as NDArray)), 2, c),
+  run: ([a, b, c], o) => pg.gemm(a, b, { ...o, alpha: 0.5, beta: 2, c: c }),
+  oracle: ([a, b, c], o) => combined(0.5, matmul(turnedIf(o.transA, a), turnedIf(o.transB, b)), 2, c),
   terms: () => 6,
   gradient: { of: [0, 1, 2], order: 2 },
 };
@@ -109,7 +107,7 @@ const turnedIf = (transposed: unknown, a: NDArray): NDArray => (transposed ? tur
 const combined = (alpha: number, product: NDArray, beta: number, addend?: NDArray): NDArray =>
   addend === undefined || beta === 0
     ? map(product, (x) => alpha * x)
-    : zip((x, y) => alpha * (x as number) + beta * (y as number), product, addend);
+    : zip((x, y) => alpha * x + beta * y, product, addend);
 
 function product(pool: Pool): Made | null {
   const a = operand(pool, 1);
@@ -129,7 +127,7 @@ function product(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(other)],
     dtype: a.dtype,
-    formula: (x, y) => matmul(x as NDArray, y as NDArray),
+    formula: (x, y) => matmul(x, y),
     ...sums(a.dtype),
   };
 }
@@ -165,8 +163,7 @@ function gemm(pool: Pool): Made | null {
       },
     ],
     dtype: a.dtype,
-    formula: (x, y, z) =>
-      combined(alpha, matmul(turnedIf(transA, x as NDArray), turnedIf(transB, y as NDArray)), beta, z),
+    formula: (x, y, z) => combined(alpha, matmul(turnedIf(transA, x), turnedIf(transB, y)), beta, z),
     ...sums(a.dtype),
   };
 }
@@ -180,7 +177,7 @@ function gemv(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(x), { alpha: 2, ...(transA ? { transA } : {}), ...(y ? { y: ref(y), beta: 0.5 } : {}) }],
     dtype: a.dtype,
-    formula: (p, q, r) => combined(2, matmul(turnedIf(transA, p as NDArray), q as NDArray), 0.5, r),
+    formula: (p, q, r) => combined(2, matmul(turnedIf(transA, p), q), 0.5, r),
     ...sums(a.dtype),
   };
 }
@@ -194,7 +191,7 @@ function inner(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(b)],
     dtype: a.dtype,
-    formula: (x, y) => matmul(x as NDArray, b.shape.length === 1 ? (y as NDArray) : turned(y as NDArray)),
+    formula: (x, y) => matmul(x, b.shape.length === 1 ? y : turned(y)),
     ...sums(a.dtype),
   };
 }
@@ -207,10 +204,7 @@ function dot(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(b)],
     dtype: a.dtype,
-    formula: (x, y) =>
-      k === undefined
-        ? zip((v, w) => (v as number) * (w as number), x as NDArray, y as NDArray)
-        : matmul(x as NDArray, y as NDArray),
+    formula: (x, y) => (k === undefined ? zip((v, w) => v * w, x, y) : matmul(x, y)),
     ...sums(a.dtype),
   };
 }
@@ -222,7 +216,7 @@ function vdot(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(b)],
     dtype: a.dtype,
-    formula: (x, y) => nd([], [(x as NDArray).data.reduce((s, v, i) => s + v * (y as NDArray).data[i]!, 0)]),
+    formula: (x, y) => nd([], [x.data.reduce((s, v, i) => s + v * y.data[i]!, 0)]),
     ...sums(a.dtype),
   };
 }
@@ -234,30 +228,30 @@ export const matrixRows: readonly OperationRow[] = [
   {
     name: 'gemv',
     specs: productSpecs([
-      {
+      ofFactors<3>({
         name: 'gemv',
         shapes: [
           [[3, 4], [4], [3]],
           [[33, 17], [17], [33]],
         ],
-        run: ([a, x, y]) => pg.gemv(a as Tensor, x as Tensor, { alpha: 2, beta: -0.5, y: y as Tensor }),
-        f: ([a, x, y]) => combined(2, matmul(a as NDArray, x as NDArray), -0.5, y),
-        terms: ([, x]) => 2 * count((x as NDArray).shape) + 2,
-      },
-      {
+        run: ([a, x, y]) => pg.gemv(a, x, { alpha: 2, beta: -0.5, y: y }),
+        f: ([a, x, y]) => combined(2, matmul(a, x), -0.5, y),
+        terms: ([, x]) => 2 * count(x.shape) + 2,
+      }),
+      ofFactors<2>({
         name: 'gemv of a transpose',
         shapes: [[[4, 3], [4]]],
-        run: ([a, x]) => pg.gemv(a as Tensor, x as Tensor, { transA: true }),
-        f: ([a, x]) => matmul(turned(a as NDArray), x as NDArray),
+        run: ([a, x]) => pg.gemv(a, x, { transA: true }),
+        f: ([a, x]) => matmul(turned(a), x),
         terms: () => 4,
-      },
+      }),
     ]),
     calls: smooth(gemv),
   },
   {
     name: 'dot',
     specs: productSpecs([
-      {
+      ofFactors<2>({
         name: 'dot',
         shapes: [
           [[5], [5]],
@@ -272,25 +266,25 @@ export const matrixRows: readonly OperationRow[] = [
           ],
           [[], [3]],
         ],
-        run: ([a, b]) => pg.dot(a as Tensor, b as Tensor),
+        run: ([a, b]) => pg.dot(a, b),
         f: ([a, b]) => {
-          const [x, y] = [a as NDArray, b as NDArray];
+          const [x, y] = [a, b];
           const letters = 'abcdef';
-          if (x.shape.length === 0) return zip((p, q) => (p as number) * (q as number), x, y);
+          if (x.shape.length === 0) return zip((p, q) => p * q, x, y);
           const left = `${letters.slice(0, x.shape.length - 1)}z`;
           const right = [...'pqrs'.slice(0, y.shape.length)];
           right[Math.max(0, y.shape.length - 2)] = 'z';
           return einsum([left, right.join('')], (left + right.join('')).replaceAll('z', ''), [x, y]);
         },
         terms: () => 6,
-      },
+      }),
     ]),
     calls: smooth(dot),
   },
   {
     name: 'inner',
     specs: productSpecs([
-      {
+      ofFactors<2>({
         name: 'inner',
         shapes: [
           [[5], [5]],
@@ -299,20 +293,17 @@ export const matrixRows: readonly OperationRow[] = [
             [4, 3],
           ],
         ],
-        run: ([a, b]) => pg.inner(a as Tensor, b as Tensor),
-        f: ([a, b]) =>
-          (a as NDArray).shape.length === 1
-            ? einsum(['z', 'z'], '', [a, b] as NDArray[])
-            : einsum(['az', 'bz'], 'ab', [a, b] as NDArray[]),
+        run: ([a, b]) => pg.inner(a, b),
+        f: ([a, b]) => (a.shape.length === 1 ? einsum(['z', 'z'], '', [a, b]) : einsum(['az', 'bz'], 'ab', [a, b])),
         terms: () => 5,
-      },
+      }),
     ]),
     calls: smooth(inner),
   },
   {
     name: 'vdot',
     specs: productSpecs([
-      {
+      ofFactors<2>({
         name: 'vdot',
         shapes: [
           [
@@ -320,10 +311,10 @@ export const matrixRows: readonly OperationRow[] = [
             [3, 2],
           ],
         ],
-        run: ([a, b]) => pg.vdot(a as Tensor, b as Tensor),
-        f: ([a, b]) => einsum(['z', 'z'], '', [reshape(a as NDArray, [6]), reshape(b as NDArray, [6])]),
+        run: ([a, b]) => pg.vdot(a, b),
+        f: ([a, b]) => einsum(['z', 'z'], '', [reshape(a, [6]), reshape(b, [6])]),
         terms: () => 6,
-      },
+      }),
     ]),
     calls: smooth(vdot),
   },

@@ -3,19 +3,23 @@ import type { Tensor } from '@polygrad/core';
 import { count, type NDArray } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { total } from '../../oracle/sums.ts';
-import { floats, type OpSpec } from '../../spec.ts';
+import { floats, type Inputs, type OpSpec } from '../../spec.ts';
 
 const any = uniform(-1, 1);
 export type Shape = readonly number[];
 
-export interface Product {
+/** Of N factors. */
+export interface Product<out N extends number = number> {
   readonly name: string;
-  readonly shapes: readonly (readonly Shape[])[];
-  readonly run: (xs: Tensor[]) => Tensor;
-  readonly f: (xs: NDArray[]) => NDArray;
+  readonly shapes: readonly Readonly<Inputs<N, Shape>>[];
+  run(xs: Inputs<N, Tensor>): Tensor;
+  f(xs: Inputs<N, NDArray>): NDArray;
   /** Terms that each element of the result sums. */
-  readonly terms?: (xs: NDArray[]) => number;
+  terms?(xs: Inputs<N, NDArray>): number;
 }
+
+/** A product within a list of others, of so many factors. */
+export const ofFactors = <N extends number>(described: Product<N>): Product<N> => described;
 
 export function productSpecs(products: readonly Product[]): OpSpec[] {
   return products.map(
@@ -30,7 +34,7 @@ export function productSpecs(products: readonly Product[]): OpSpec[] {
       run,
       oracle: f,
       ...(terms ? { terms } : {}),
-      gradient: { of: (shapes[0] as readonly Shape[]).map((_, i) => i), order: 2 },
+      gradient: { of: shapes[0]!.map((_, i) => i), order: 2 },
     }),
   );
 }

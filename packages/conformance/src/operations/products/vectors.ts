@@ -1,12 +1,11 @@
 /** Products other than the matrix product: of vectors, of blocks, over axes that are named. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { einsum, matmul } from '../../oracle/linear.ts';
 import { at, broadcastTo, build, count, type NDArray, reshape, zip } from '../../oracle/ndarray.ts';
 import { drawn, operand, plain, sums } from '../../programs/operands.ts';
 import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { productSpecs } from './row.ts';
+import { ofFactors, productSpecs } from './row.ts';
 
 function kron(a: NDArray, b: NDArray): NDArray {
   const rank = Math.max(a.shape.length, b.shape.length);
@@ -27,7 +26,7 @@ function kron(a: NDArray, b: NDArray): NDArray {
 }
 
 function cross(a: NDArray, b: NDArray, axis: number): NDArray {
-  const { shape } = zip((p) => p as number, a, b);
+  const { shape } = zip((p) => p, a, b);
   const [x, y] = [broadcastTo(a, shape), broadcastTo(b, shape)];
   const along = (index: number[], by: number): number[] => index.map((v, i) => (i === axis ? (v + by) % 3 : v));
   return build(
@@ -43,7 +42,7 @@ function outer(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(b)],
     dtype: a.dtype,
-    formula: (x, y) => einsum(['i', 'j'], 'ij', [x as NDArray, y as NDArray]),
+    formula: (x, y) => einsum(['i', 'j'], 'ij', [x, y]),
     noise: 'out',
   };
 }
@@ -60,13 +59,10 @@ function tensordot(pool: Pool): Made | null {
     args: [ref(a), ref(b), over],
     dtype: a.dtype,
     formula: (x, y) =>
-      reshape(
-        matmul(
-          reshape(x as NDArray, [count(lead), count(shared)]),
-          reshape(y as NDArray, [count(shared), count(rest)]),
-        ),
-        [...lead, ...rest],
-      ),
+      reshape(matmul(reshape(x, [count(lead), count(shared)]), reshape(y, [count(shared), count(rest)])), [
+        ...lead,
+        ...rest,
+      ]),
     ...sums(a.dtype),
   };
 }
@@ -79,7 +75,7 @@ function crossCall(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(b), 0],
     dtype: a.dtype,
-    formula: (x, y) => cross(x as NDArray, y as NDArray, 0),
+    formula: (x, y) => cross(x, y, 0),
     noise: 'all',
     ordered: false,
   };
@@ -107,7 +103,7 @@ function bilinear(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(y), ref(w), ...(bias ? [ref(bias)] : [])],
     dtype: x.dtype,
-    formula: (p, q, r, b) => bilinearOf(p as NDArray, q as NDArray, r as NDArray, b),
+    formula: (p, q, r, b) => bilinearOf(p, q, r, b),
     ...sums(x.dtype),
   };
 }
@@ -119,7 +115,7 @@ function kronCall(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(b)],
     dtype: a.dtype,
-    formula: (x, y) => kron(x as NDArray, y as NDArray),
+    formula: (x, y) => kron(x, y),
     noise: 'out',
   };
 }
@@ -128,7 +124,7 @@ export const vectorRows: readonly OperationRow[] = [
   {
     name: 'kron',
     specs: productSpecs([
-      {
+      ofFactors<2>({
         name: 'kron',
         shapes: [
           [[3], [2]],
@@ -139,16 +135,16 @@ export const vectorRows: readonly OperationRow[] = [
           [[2], [2, 1, 3]],
           [[], [3]],
         ],
-        run: ([a, b]) => pg.kron(a as Tensor, b as Tensor),
-        f: ([a, b]) => kron(a as NDArray, b as NDArray),
-      },
+        run: ([a, b]) => pg.kron(a, b),
+        f: ([a, b]) => kron(a, b),
+      }),
     ]),
     calls: smooth(kronCall),
   },
   {
     name: 'cross',
     specs: productSpecs([
-      {
+      ofFactors<2>({
         name: 'cross',
         shapes: [
           [[3], [3]],
@@ -158,12 +154,11 @@ export const vectorRows: readonly OperationRow[] = [
             [4, 3],
           ],
         ],
-        run: ([a, b]) => pg.cross(a as Tensor, b as Tensor),
-        f: ([a, b]) =>
-          cross(a as NDArray, b as NDArray, Math.max((a as NDArray).shape.length, (b as NDArray).shape.length) - 1),
+        run: ([a, b]) => pg.cross(a, b),
+        f: ([a, b]) => cross(a, b, Math.max(a.shape.length, b.shape.length) - 1),
         terms: () => 2,
-      },
-      {
+      }),
+      ofFactors<2>({
         name: 'cross along the first axis',
         shapes: [
           [
@@ -171,54 +166,54 @@ export const vectorRows: readonly OperationRow[] = [
             [3, 1],
           ],
         ],
-        run: ([a, b]) => pg.cross(a as Tensor, b as Tensor, 0),
-        f: ([a, b]) => cross(a as NDArray, b as NDArray, 0),
+        run: ([a, b]) => pg.cross(a, b, 0),
+        f: ([a, b]) => cross(a, b, 0),
         terms: () => 2,
-      },
+      }),
     ]),
     calls: smooth(crossCall),
   },
   {
     name: 'bilinear',
     specs: productSpecs([
-      {
+      ofFactors<4>({
         name: 'bilinear',
         shapes: [
           [[2, 3], [2, 4], [2, 3, 4], [2]],
           [[3], [2], [4, 3, 2], [4]],
           [[2, 2, 3], [2, 2, 2], [1, 3, 2], [1]],
         ],
-        run: ([a, b, w, bias]) => pg.bilinear(a as Tensor, b as Tensor, w as Tensor, bias),
-        f: ([a, b, w, bias]) => bilinearOf(a as NDArray, b as NDArray, w as NDArray, bias),
-        terms: ([a, b]) => ((a as NDArray).shape.at(-1) as number) * ((b as NDArray).shape.at(-1) as number) + 1,
-      },
+        run: ([a, b, w, bias]) => pg.bilinear(a, b, w, bias),
+        f: ([a, b, w, bias]) => bilinearOf(a, b, w, bias),
+        terms: ([a, b]) => (a.shape.at(-1) as number) * (b.shape.at(-1) as number) + 1,
+      }),
     ]),
     calls: smooth(bilinear),
   },
   {
     name: 'outer',
     specs: productSpecs([
-      {
+      ofFactors<2>({
         name: 'outer',
         shapes: [
           [[3], [4]],
           [[2, 2], [3]],
         ],
-        run: ([a, b]) => pg.outer(a as Tensor, b as Tensor),
+        run: ([a, b]) => pg.outer(a, b),
         f: ([a, b]) =>
           einsum(
             ['a', 'b'],
             'ab',
-            [a, b].map((x) => reshape(x as NDArray, [count((x as NDArray).shape)])),
+            [a, b].map((x) => reshape(x, [count(x.shape)])),
           ),
-      },
+      }),
     ]),
     calls: smooth(outer),
   },
   {
     name: 'tensordot',
     specs: productSpecs([
-      {
+      ofFactors<2>({
         name: 'tensordot',
         shapes: [
           [
@@ -227,13 +222,13 @@ export const vectorRows: readonly OperationRow[] = [
           ],
         ],
         run: ([a, b]) =>
-          pg.tensordot(a as Tensor, b as Tensor, [
+          pg.tensordot(a, b, [
             [1, -1],
             [1, 0],
           ]),
-        f: ([a, b]) => einsum(['ayz', 'zyb'], 'ab', [a, b] as NDArray[]),
+        f: ([a, b]) => einsum(['ayz', 'zyb'], 'ab', [a, b]),
         terms: () => 12,
-      },
+      }),
     ]),
     calls: smooth(tensordot),
   },

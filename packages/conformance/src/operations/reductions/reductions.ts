@@ -1,7 +1,7 @@
 /** Reductions: one row each, with the fold of a list of numbers that the suite and the random programs share. */
 import * as pg from '@polygrad/core';
-import type { DType, Tensor } from '@polygrad/core';
-import { count, map, type NDArray, reduce } from '../../oracle/ndarray.ts';
+import type { DType } from '@polygrad/core';
+import { count, map, reduce } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import { average, length, logSum, normOrders, spread, total } from '../../oracle/sums.ts';
 import { floatOf, isFloat, isNumber, type Made, type Pool, type RandomCall, ref, wide } from '../../programs/pool.ts';
@@ -66,7 +66,7 @@ const ofIntegers = (name: string): ReductionCase => ({
 const ofTruths: readonly ReductionCase[] = [{ draw: integer(0, 1), dtypes: ['bool'], order: 0 }];
 
 /** Positions along every axis, with ties. */
-const position = (name: 'argMax' | 'argMin', fold: Fold): OpSpec => ({
+const position = (name: 'argMax' | 'argMin', fold: Fold): OpSpec<1> => ({
   name,
   dtypes: ['float32', 'float64', 'int32'],
   result: 'int32',
@@ -79,20 +79,20 @@ const position = (name: 'argMax' | 'argMin', fold: Fold): OpSpec => ({
     })),
   ),
   run: ([x], o) => functionOf(name)(x, o),
-  oracle: ([x], o) => reduce(x as NDArray, [o.axis as number], fold),
+  oracle: ([x], o) => reduce(x, [o.axis as number], fold),
 });
 
-const counted: OpSpec = {
+const counted: OpSpec<1> = {
   name: 'countNonZero',
   dtypes: ['float32', 'int32'],
   instances: [{ label: '[3,40]', small: false, draw: (r: Random) => [sample(r, [3, 40], integer(0, 2))] }],
-  run: ([x]) => pg.countNonZero(x as Tensor, { axis: 1 }),
-  oracle: ([x]) => reduce(x as NDArray, [1], nonZero),
+  run: ([x]) => pg.countNonZero(x, { axis: 1 }),
+  oracle: ([x]) => reduce(x, [1], nonZero),
   result: 'int32',
 };
 
 /** Norms of many orders along an axis. */
-const normOfOrder: OpSpec = {
+const normOfOrder: OpSpec<1> = {
   name: 'norm of an order',
   dtypes: floats,
   instances: [...normOrders, Number.NEGATIVE_INFINITY, 0.5, -1, 0].map((p) => ({
@@ -101,9 +101,9 @@ const normOfOrder: OpSpec = {
     options: { p },
     draw: (r: Random) => [map(sample(r, [3, 5], uniform(0.2, 1)), (x) => (r() < 0.5 ? -x : x))],
   })),
-  run: ([x], o) => pg.norm(x as Tensor, { p: o.p as number, axis: 1 }),
+  run: ([x], o) => pg.norm(x, { p: o.p as number, axis: 1 }),
   oracle: ([x], o) =>
-    reduce(x as NDArray, [1], (v) => {
+    reduce(x, [1], (v) => {
       if (o.p === 0) return v.length;
       if (o.p === Number.NEGATIVE_INFINITY) return Math.min(...v.map(Math.abs));
       return length(v, o.p as number);
@@ -232,7 +232,10 @@ const rows: readonly ReductionRow[] = [
   },
 ];
 
-function specOf(row: ReductionRow, { name = row.name, draw = any, dtypes = floats, order = 2 }: ReductionCase): OpSpec {
+function specOf(
+  row: ReductionRow,
+  { name = row.name, draw = any, dtypes = floats, order = 2 }: ReductionCase,
+): OpSpec<1> {
   const { least } = row;
   return {
     name,
@@ -252,8 +255,8 @@ function specOf(row: ReductionRow, { name = row.name, draw = any, dtypes = float
         })),
       ),
     run: ([x], o) => functionOf(row.name)(x, { ...o, ...row.options }),
-    oracle: ([x], o) => reduce(x as NDArray, o.axis as number[], row.f, o.keepDims as boolean),
-    terms: ([x]) => count((x as NDArray).shape),
+    oracle: ([x], o) => reduce(x, o.axis as number[], row.f, o.keepDims as boolean),
+    terms: ([x]) => count(x.shape),
     ...(row.result ? { result: row.result } : {}),
     ...(order === 0 ? {} : { gradient: { of: [0], order } }),
   };
@@ -287,7 +290,7 @@ function made(row: ReductionRow, pool: Pool): Made | null {
   return {
     args: [ref(x), options],
     dtype,
-    formula: (a) => reduce(a as NDArray, axes, row.f, keepDims),
+    formula: (a) => reduce(a, axes, row.f, keepDims),
     noise: row.noise ?? 'none',
     ordered: row.noise === undefined || !isFloat(dtype),
   };

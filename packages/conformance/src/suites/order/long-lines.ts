@@ -1,6 +1,5 @@
 /** Lines that programs cut into blocks: lengths that are no multiple of anything. */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import type { ConformanceCase } from '../../case.ts';
 import { assertClose, gamma } from '../../compare.ts';
 import { nd } from '../../oracle/ndarray.ts';
@@ -22,7 +21,7 @@ export function longLineCases(): ConformanceCase[] {
       const [x, y] = pg.scope(() => {
         const all = pg.tensor(data, { shape: [2, n] });
         return [all, pg.argSort(all)];
-      }) as [Tensor, Tensor];
+      });
       const expected = [...order(data, 0, n), ...order(data, n, n)];
       assertClose('order', (await y.data()) as Int32Array, y.shape, nd([2, n], expected), exact);
       x.dispose();
@@ -52,7 +51,7 @@ export function longLineCases(): ConformanceCase[] {
       const [x, y, g] = pg.scope(() => {
         const line = pg.tensor(data);
         return [line, pg.cumSum(line), gradientOf((v) => pg.cumProd(pg.add(pg.mul(v, 0), 1)), line)];
-      }) as [Tensor, Tensor, Tensor];
+      });
       let sum = 0;
       let size = 0;
       const slack: number[] = [];
@@ -77,7 +76,7 @@ export function longLineCases(): ConformanceCase[] {
       const [x, v, i] = pg.scope(() => {
         const line = pg.tensor(data);
         return [line, ...pg.topK(line, 20, { largest: false })];
-      }) as [Tensor, Tensor, Tensor];
+      });
       const expected = order(data, 0, n).slice(0, 20);
       assertClose('places', (await i.data()) as Int32Array, i.shape, nd([20], expected), exact);
       for (const tensor of [x, v, i]) tensor.dispose();

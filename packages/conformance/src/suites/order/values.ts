@@ -9,8 +9,7 @@ export const exact = { rtol: 0, atol: 0 };
 
 export const t = (...data: number[]): Tensor => pg.tensor(data);
 export const i32 = (...data: number[]): Tensor => pg.tensor(data, { dtype: 'int32' });
-export const gradientOf = (f: (x: Tensor) => Tensor, x: Tensor): Tensor =>
-  pg.grad((v: Tensor) => pg.sum(f(v)))(x) as Tensor;
+export const gradientOf = (f: (x: Tensor) => Tensor, x: Tensor): Tensor => pg.grad((v: Tensor) => pg.sum(f(v)))(x);
 
 export interface Expected {
   readonly expected: readonly number[];

@@ -39,7 +39,7 @@ function functionOf(name: string): Binary {
 const by =
   (f: Binary, which: 0 | 1): Binary =>
   (a, b) =>
-    pg.grad((x: Tensor, y: Tensor) => pg.sum(f(x, y)), { argnums: which })(a, b) as Tensor;
+    pg.grad((x: Tensor, y: Tensor) => pg.sum(f(x, y)), { argnums: which })(a, b);
 
 /**
  * Numbers below the normal ones: devices may take them for 0, and in float32 their reciprocals, and their products with slopes, leave the range. So only
@@ -78,7 +78,7 @@ async function check(name: string, dtype: 'float32' | 'float64', flushes: boolea
   ];
   // Recorded together: one program for all.
   const [a, b] = [pg.tensor(first, { dtype }), pg.tensor(second, { dtype })];
-  const results = ways.map(([, run]) => pg.scope(() => run(a, b)) as Tensor);
+  const results = ways.map(([, run]) => pg.scope(() => run(a, b)));
   pg.dispose([a, b]);
   for (const [at, [order]] of ways.entries()) {
     const { data } = await arrayOf(results[at]!);

@@ -106,8 +106,8 @@ function reached(
 }
 
 /**
- * Producers first, otherwise in the order of recording. `soon`: a unit whose result the plan does not read runs as soon as no other unit reads its
- * inputs, which frees them: weight gradients that go into new weights are recorded behind the whole derivative.
+ * Producers first, otherwise in the order of recording. `soon`: a unit whose result the plan does not read runs as soon as no other
+ * unit reads its inputs, which frees them. Weight gradients that go into new weights are recorded behind the whole derivative.
  */
 function order(units: readonly Unit[], soon: boolean): Unit[] {
   const unitOf = new Map<KernelDraft, Unit>();
