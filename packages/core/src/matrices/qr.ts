@@ -37,8 +37,8 @@ export interface QROptions {
 const panelColumns = 16;
 /** Columns whose reflections are put together before the rest of the matrix meets them. */
 const blockColumns = 64;
-/** Elements of a panel, and of one column more, that a kernel takes. */
-const panelElements = { float32: 3400, float64: 1700 } as const;
+/** Rows of a panel that a kernel takes: with a column more, 13 of these 16 kilobytes in float64. */
+const panelRows = 96;
 
 const rows = { dtype: ['float32', 'float64'], rank: 2 } as const;
 type Rows = typeof rows;
@@ -61,69 +61,81 @@ const reflect: Kernel<{ a: Matrices }, 'q' | 'r'> = /* @__PURE__ */ defineKernel
     const [matrix] = k.index;
     const [m, n] = [a.size(1), a.size(2)];
     const number = (value: number) => k.constant(value, a.dtype);
-    const rest = (first: KernelValue) => k.constant(m, 'int32').sub(first);
-    // By rows: threads have columns of their own, neighbouring ones read neighbouring elements.
+    // Reciprocals of numbers between these are finite, and not so small that engines take them for 0.
+    const [least, most] = (a.dtype === 'float32' ? [2 ** -126, 2 ** 125] : [2 ** -1022, 2 ** 1021]).map(number) as [
+      KernelValue,
+      KernelValue,
+    ];
+    // By rows: threads have columns of their own, neighbouring ones read neighbouring elements. All loops are over all rows: bounds that depend on the column cost more.
     const known = k.shared(a.dtype, m * n);
+    const at = (row: KernelValue, column: KernelValue) => row.mul(n).add(column);
     const vector = k.shared(a.dtype, m);
-    const scales = k.shared(a.dtype, n);
-    k.loop(m, (row) => k.each(n, (column) => known.set(row.mul(n).add(column), a.at([matrix, row, column]))));
+    const [scales, sizes, products] = [k.shared(a.dtype, n), k.shared(a.dtype, n), k.shared(a.dtype, n)];
+    /** The largest magnitude with another one; NaN counts as infinity. */
+    const larger = (size: KernelValue, value: KernelValue) => {
+      return size.maximum(k.where(value.isNaN(), number(Number.POSITIVE_INFINITY), value.abs()));
+    };
+    /** Columns times the vector; a loop of its own, as lanes take one walk through memory that they change. */
+    const multiply = () =>
+      k.each(n, (i) => {
+        const product = k.variable(0, a.dtype);
+        k.loop(m, (row) => product.set(product.value.add(vector.at(row).mul(known.at(at(row, i))))));
+        products.set(i, product.value);
+      });
+    k.each(n, (i) => {
+      const size = k.variable(0, a.dtype);
+      k.loop(m, (row) => {
+        const value = a.at([matrix, row, i]);
+        known.set(at(row, i), value);
+        size.set(k.where(row.greater(0), larger(size.value, value), size.value));
+      });
+      sizes.set(i, size.value);
+    });
     k.barrier();
     k.loop(n, (column) => {
-      const { below } = k.fold(m, {
-        start: { below: number(0) },
-        step: ({ below }, row) => {
-          const value = known.at(row.mul(n).add(column)).abs();
-          const size = k.where(value.isNaN(), number(Number.POSITIVE_INFINITY), value);
-          return { below: k.where(row.greater(column), below.maximum(size), below) };
-        },
-        combine: (x, y) => ({ below: x.below.maximum(y.below) }),
-      });
-      const first = known.at(column.mul(n).add(column));
-      const largest = below.maximum(first.abs());
-      const divisor = k.where(largest.equal(0), number(1), largest);
+      const below = sizes.at(column);
+      const first = known.at(at(column, column));
+      const factor = k.constant(1, a.dtype).div(below.maximum(first.abs()).maximum(least).minimum(most));
       const { squares } = k.fold(m, {
         start: { squares: number(0) },
         step: ({ squares }, row) => {
-          const value = known.at(row.mul(n).add(column)).div(divisor);
+          const value = known.at(at(row, column)).mul(factor);
           return { squares: k.where(row.less(column), squares, squares.add(value.mul(value))) };
         },
         combine: (x, y) => ({ squares: x.squares.add(y.squares) }),
       });
-      const norm = squares.sqrt().mul(divisor);
+      const norm = squares.sqrt().div(factor);
       const reflected = k.where(first.less(0), norm, norm.neg());
       const isKept = below.equal(0);
       const pivot = k.where(isKept, first, reflected);
       const scale = k.where(isKept, number(0), reflected.sub(first).div(reflected));
       const length = k.where(isKept, number(1), first.sub(reflected));
       k.each(m, (row) => {
-        const value = known.at(row.mul(n).add(column)).div(length);
+        const value = known.at(at(row, column)).div(length);
         vector.set(row, k.where(row.less(column), number(0), k.where(row.equal(column), number(1), value)));
       });
-      k.each(1, () => scales.set(column, scale));
       k.barrier();
+      k.each(1, () => scales.set(column, scale));
+      multiply();
       k.each(n, (i) => {
-        const product = k.variable(0, a.dtype);
-        k.loop(rest(column), (step) => {
-          const row = step.add(column);
-          product.set(product.value.add(vector.at(row).mul(known.at(row.mul(n).add(i)))));
+        const size = k.variable(0, a.dtype);
+        const product = products.at(i).mul(scale);
+        k.loop(m, (row) => {
+          const old = known.at(at(row, i));
+          const next = old.sub(product.mul(vector.at(row)));
+          const own = k.where(row.less(column), old, k.where(row.equal(column), pivot, vector.at(row)));
+          known.set(at(row, i), k.where(i.less(column), old, k.where(i.equal(column), own, next)));
+          size.set(k.where(row.greater(column.add(1)), larger(size.value, next), size.value));
         });
-        const factor = k.variable(0, a.dtype);
-        factor.set(product.value.mul(scale));
-        k.loop(rest(column), (step) => {
-          const row = step.add(column);
-          const old = known.at(row.mul(n).add(i));
-          const next = old.sub(factor.value.mul(vector.at(row)));
-          const own = k.where(row.equal(column), pivot, vector.at(row));
-          known.set(row.mul(n).add(i), k.where(i.less(column), old, k.where(i.equal(column), own, next)));
-        });
+        sizes.set(i, size.value);
       });
       k.barrier();
     });
     k.loop(n, (row) => {
       k.each(n, (column) => {
-        const value = known.at(row.mul(n).add(column));
+        const value = known.at(at(row, column));
         r.set([matrix, row, column], k.where(column.less(row), number(0), value));
-        known.set(row.mul(n).add(column), k.where(column.less(row), value, number(0)));
+        known.set(at(row, column), k.where(column.less(row), value, number(0)));
       });
     });
     k.barrier();
@@ -131,25 +143,19 @@ const reflect: Kernel<{ a: Matrices }, 'q' | 'r'> = /* @__PURE__ */ defineKernel
     k.loop(n, (step) => {
       const column = k.constant(n - 1, 'int32').sub(step);
       k.each(m, (row) => {
-        const value = known.at(row.mul(n).add(column));
+        const value = known.at(at(row, column));
         vector.set(row, k.where(row.less(column), number(0), k.where(row.equal(column), number(1), value)));
       });
       k.barrier();
       const scale = scales.at(column);
+      multiply();
       k.each(n, (i) => {
-        const product = k.variable(0, a.dtype);
-        k.loop(rest(column), (next) => {
-          const row = next.add(column);
-          product.set(product.value.add(vector.at(row).mul(known.at(row.mul(n).add(i)))));
-        });
-        const factor = k.variable(0, a.dtype);
-        factor.set(k.where(i.equal(column), scale, product.value.mul(scale)));
-        k.loop(rest(column), (next) => {
-          const row = next.add(column);
-          const old = known.at(row.mul(n).add(i));
+        const product = k.where(i.equal(column), scale, products.at(i).mul(scale));
+        k.loop(m, (row) => {
+          const old = known.at(at(row, i));
           const one = k.where(row.equal(column), number(1), number(0));
           const base = k.where(i.equal(column), one, old);
-          known.set(row.mul(n).add(i), k.where(i.less(column), old, base.sub(factor.value.mul(vector.at(row)))));
+          known.set(at(row, i), k.where(i.less(column), old, base.sub(product.mul(vector.at(row)))));
         });
       });
       k.barrier();
@@ -262,16 +268,15 @@ function reflected({ y, t }: Reflections, x: Tensor, isTransposed: boolean): Ten
 /** Orthonormal columns and triangles of few columns [batch, m, n], m >= n. Of many rows, signs are as they fall. */
 function panelOf(a: Tensor): Factors {
   const [batch, m, n] = a.shape as [number, number, number];
-  const most = Math.floor(panelElements[a.dtype as 'float32' | 'float64'] / (n + 1));
-  if (m <= most) return reflect({ a });
-  const parts = Math.ceil(m / most);
-  const rows = Math.ceil(m / parts);
-  // Rows of zeros at the end stay zeros.
-  const filled = concat([a, zeros([batch, parts * rows - m, n], { dtype: a.dtype })], 1);
-  const each = reflect({ a: reshape(filled, [batch * parts, rows, n]) });
+  const parts = Math.ceil(m / panelRows);
+  const missing = parts * panelRows - m;
+  // All panels are of one form, as each form takes time to make: rows of zeros at the end stay zeros.
+  const filled = missing === 0 ? a : concat([a, zeros([batch, missing, n], { dtype: a.dtype })], 1);
+  const each = reflect({ a: reshape(filled, [batch * parts, panelRows, n]) });
+  if (parts === 1) return { q: narrow(each.q, 1, 0, m), r: each.r };
   const { q, r } = panelOf(reshape(each.r, [batch, parts * n, n]));
   const all = matmul(each.q, reshape(q, [batch * parts, n, n]));
-  return { q: narrow(reshape(all, [batch, parts * rows, n]), 1, 0, m), r };
+  return { q: narrow(reshape(all, [batch, parts * panelRows, n]), 1, 0, m), r };
 }
 
 /** Reflections of few columns, and their factors with the signs of LAPACK. */
@@ -357,8 +362,7 @@ function columnsOfBlocks(blocks: readonly Reflections[], isComplete: boolean): T
 function factorsOf(a: Tensor, isComplete: boolean, needsQ: boolean): { readonly q: Tensor | null; readonly r: Tensor } {
   const [, m, n] = a.shape as [number, number, number];
   if (n <= panelColumns && (!isComplete || m === n)) {
-    const few = m * (n + 1) <= panelElements[a.dtype as 'float32' | 'float64'];
-    return few ? reflect({ a }) : panelReflections(a);
+    return m <= panelRows ? reflect({ a }) : panelReflections(a);
   }
   const { r, blocks } = blocksOf(a);
   return { q: needsQ ? columnsOfBlocks(blocks, isComplete) : null, r };
