@@ -182,21 +182,23 @@ const reconstruct: Kernel<{ q: Matrices; below: Rows; diagonal: Rows }, 'y' | 't
       const n = q.size(1);
       const number = (value: number) => k.constant(value, q.dtype);
       const [known, left, right] = [k.shared(q.dtype, n * n), k.shared(q.dtype, n * n), k.shared(q.dtype, n * n)];
-      const [factors, sides] = [k.shared(q.dtype, n), k.shared(q.dtype, n)];
-      const kept = k.shared('int32', n);
+      const [factors, sides, hidden] = [k.shared(q.dtype, n), k.shared(q.dtype, n), k.shared(q.dtype, n)];
       k.loop(n, (row) => k.each(n, (column) => known.set(row.mul(n).add(column), q.at([matrix, row, column]))));
       k.barrier();
       k.loop(n, (column) => {
-        // Nothing is reflected where nothing is below, in these rows nor in others.
-        const rest = k.variable(0, q.dtype);
-        rest.set(below.at([matrix, column]).abs());
+        // Nothing is reflected where nothing is below, in these rows nor in others: those have what their columns before leave.
+        const [others, rest] = [k.variable(0, q.dtype), k.variable(0, q.dtype)];
+        others.set(below.at([matrix, column]));
         k.loop(n, (row) => {
-          const value = known.at(row.mul(n).add(column)).abs();
-          const isUsed = k.where(row.less(column), kept.at(row).equal(0), row.greater(column));
-          rest.set(k.where(isUsed.logicalAnd(value.equal(0).logicalNot()), number(1), rest.value));
+          const value = known.at(row.mul(n).add(column));
+          const isEmpty = value.equal(0);
+          const left = k.where(isEmpty, others.value, others.value.add(hidden.at(row)));
+          others.set(k.where(row.less(column), left, others.value));
+          rest.set(k.where(row.greater(column), rest.value.add(value.abs()), rest.value));
         });
         const first = known.at(column.mul(n).add(column));
-        const isKept = rest.value.equal(0).logicalAnd(first.isNaN().logicalNot());
+        const isNone = others.value.equal(0);
+        const isKept = isNone.logicalAnd(rest.value.equal(0)).logicalAnd(first.isNaN().logicalNot());
         const own = k.where(first.less(0), number(-1), number(1));
         const tie = k.where(diagonal.at([matrix, column]).greater(0), number(-1), number(1));
         const opposite = k.where(first.equal(0), tie, own.neg());
@@ -210,7 +212,7 @@ const reconstruct: Kernel<{ q: Matrices; below: Rows; diagonal: Rows }, 'y' | 't
         k.barrier();
         k.each(1, () => {
           sides.set(column, side);
-          kept.set(column, k.where(isKept, k.constant(1, 'int32'), k.constant(0, 'int32')));
+          hidden.set(column, k.where(isNone, number(0), number(1)));
         });
         k.each(n, (i) => {
           const upper = k.variable(0, q.dtype);
