@@ -31,7 +31,7 @@ import {
 import { inTime, load, multiEngine, quiet, recover } from './late.ts';
 import { stateOf, type Patience, run } from './run.ts';
 import { runs } from './state.ts';
-import { buildsOn, componentsOf, needed, open } from './unrealised.ts';
+import { buildsOn, componentsOf, needed, open } from './placement.ts';
 
 /** Most flushes that may wait for memory. */
 const most = 8;
