@@ -421,7 +421,7 @@ const modes = { mode: oneOf('reduced', 'complete', 'r') } as const;
 /**
  * The factors of matrices x = q r: q has orthonormal columns, r is an upper triangle. Householder's reflections keep q orthonormal to rounding whatever x is, also of rank less than full.
  * Signs are those of LAPACK, so those of NumPy and PyTorch: mostly the diagonal of r is negative. For a diagonal that is not negative multiply columns of q and rows of r by its
- * signs. Of NaN or infinity in x comes NaN.
+ * signs. NaN and infinities in x make q NaN.
  *
  * Derivatives of every order, where the first min(m, n) columns of x are independent; otherwise they have infinities or NaN. Where m > n, the q of 'complete' has none: its further columns are
  * any basis of what is left. Source: PyTorch `torch.linalg.qr`.
@@ -429,7 +429,8 @@ const modes = { mode: oneOf('reduced', 'complete', 'r') } as const;
  * @param x shape [..., m, n], float32 or float64
  * @param options mode: 'reduced' (the default), 'complete' or 'r'
  * @returns with k = min(m, n): q of shape [..., m, k] and r [..., k, n]; for 'complete' [..., m, m] and [..., m, n]; for 'r' r [..., k, n] alone
- * @throws ShapeError for other shapes, DTypeError for other dtypes; GradientError for a gradient through the q of 'complete' with m > n
+ * @throws ShapeError for other shapes, DTypeError for other dtypes; GradientError for a gradient through the q of 'complete' with m > n, and
+ *   for forward derivatives of its r
  *
  * @example
  * const { q, r } = qr(tensor([[3, 1], [4, 2]]));
