@@ -1,7 +1,9 @@
 /**
- * Reverse mode: functions traced for differentiation (`tracing`), and the walk from results back to sources that applies gradient rules (`walk`).
+ * Reverse mode: functions traced for differentiation (`tracing`), and the walk from results back to sources that applies gradient
+ * rules (`walk`).
  *
- * The walk does once what every rule would need. It sums the gradients of a value used several times, sums over broadcast axes, and casts back to the
+ * The walk does once what every rule would need. It sums the gradients of a value used several times, sums over broadcast axes, and
+ * casts back to the
  * source's dtype. It keeps NaN out of branches that `where` did not take.
  */
 import * as p from '../graph/primitives.ts';
@@ -121,7 +123,8 @@ export function applyRule(node: Node, grad: Node, needs: readonly boolean[]): re
   return masks.length === 0 ? results : results.map((result) => result && masked(result, masks));
 }
 
-// Tracing a function for differentiation: fresh nodes for its inputs, a recording of what it does with them, and any number of walks back. Shared
+// Tracing a function for differentiation: fresh nodes for its inputs, a recording of what it does with them, and any number of walks
+// back. Shared
 // by grad, vjp, jvp, jacobian and the rest.
 
 /** Options of all gradient functions. */
@@ -219,7 +222,10 @@ export function gradientsOf(op: string, gradients: Gradients, followed: unknown)
 /** A tensor, or arrays and plain objects of such. */
 export type TensorTree = Tensor | readonly TensorTree[] | { readonly [key: string]: TensorTree };
 
-/** The same structure with every tensor replaced. Order of visits: array order, then key order. Throws for anything else, and for cycles. */
+/**
+ * The same structure with every tensor replaced. Order of visits: array order, then key order. Throws for anything else, and for
+ * cycles.
+ */
 export function mapTree(op: string, tree: unknown, f: (t: Tensor) => unknown): unknown {
   const leaf = (item: unknown): unknown => {
     if (isHandle(item)) return f(item as unknown as Tensor);
@@ -238,10 +244,12 @@ export function leavesOf(op: string, tree: unknown): Tensor[] {
   return leaves;
 }
 
-// Masks: where gradients are 0 because `where` did not take a branch. There an infinite slope would make them NaN: 0 times infinity. So the rules of elementwise
+// Masks: where gradients are 0 because `where` did not take a branch. There an infinite slope would make them NaN: 0 times infinity.
+// So the rules of elementwise
 // operations see the gradient without its masks, and the masks go around what they give.
 //
-// They are found through elementwise operations, sums of gradients, movements, and sums over axes along which the mask is the same. Products of matrices,
+// They are found through elementwise operations, sums of gradients, movements, and sums over axes along which the mask is the same.
+// Products of matrices,
 // convolutions and picks by index mix elements: behind them a 0 is a number like others.
 
 /** A condition outside of which a gradient is 0. */
@@ -265,7 +273,10 @@ function isZero(node: Node): boolean {
   return isOp(node, 'constant') && node.attr.value === 0;
 }
 
-/** Operations whose slopes are infinite only where an operand is: for their sake no mask is looked for behind movements, which would cost kernels a read. */
+/**
+ * Operations whose slopes are infinite only where an operand is: for their sake no mask is looked for behind movements, which would
+ * cost kernels a read.
+ */
 const flat: ReadonlySet<string> = new Set('mul sub neg cast where abs maximum minimum exp'.split(' '));
 
 /** The gradient that a rule of `op` is to see, without its masks, and those. */
@@ -299,7 +310,10 @@ function masked(result: Node, masks: readonly Mask[]): Node {
   return around;
 }
 
-/** A condition, of a shape that broadcasts to that of the node, outside of which the node is 0; null if none is found in the steps that are left. */
+/**
+ * A condition, of a shape that broadcasts to that of the node, outside of which the node is 0; null if none is found in the steps
+ * that are left.
+ */
 function supportOf(node: Node, steps: { left: number }): Node | null {
   const [x, y, z] = node.src;
   if (x === undefined || --steps.left < 0) return null;

@@ -1,4 +1,7 @@
-/** Householder's factors and least squares: values beside NumPy's, residuals, derivatives beside PyTorch's and finite differences, and what is refused. */
+/**
+ * Householder's factors and least squares: values beside NumPy's, residuals, derivatives beside PyTorch's and finite differences, and
+ * what is refused.
+ */
 import '@polygrad/backend-cpu';
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -399,8 +402,8 @@ describe('lstsq', () => {
     ); // prettier-ignore
     const x = drawn([10], 3);
     expect(await largest(lstsq(a, a.matmul(x)).sub(x))).toBeLessThan(1e-8);
-    const [tall, b] = [drawn([90, 37]), drawn([90, 2], 2)];
-    const rest = tall.matmul(lstsq(tall, b)).sub(b);
+    const tall = drawn([90, 37]);
+    const rest = tall.matmul(lstsq(tall, drawn([90, 2], 2))).sub(drawn([90, 2], 2));
     expect(await largest(tall.transpose().matmul(rest))).toBeLessThan(1e-12);
   });
 
@@ -542,11 +545,4 @@ it('keeps its precision under autocast', async () => {
   const x = drawn([40, 20]).cast('float32');
   const plain = qr(x).r;
   expect(await largest(autocast('bfloat16', () => qr(x).r).sub(plain))).toBe(0);
-});
-
-it('makes no new plan for a matrix of a known size', async () => {
-  await qr(drawn([40, 40])).q.data();
-  const { plansMade } = stats();
-  await qr(drawn([40, 40], 9)).q.data();
-  expect(stats().plansMade).toBe(plansMade);
 });

@@ -1,10 +1,13 @@
 /**
  * Householder's factors of matrices, and least squares.
  *
- * Columns go in panels. A panel of few rows is factored by one kernel; of many, blocks of rows are, and then their triangles, one above the other. From the orthonormal
+ * Columns go in panels. A panel of few rows is factored by one kernel; of many, blocks of rows are, and then their triangles, one
+ * above the other. From the orthonormal
  * columns of a panel come its reflections I - Y T Yᵀ, and everything else is products with them.
- * Sources: Demmel, Grigori, Hoemmen and Langou, "Communication-optimal parallel and sequential QR" (2012); Ballard, Demmel, Grigori, Jacquelin, Nguyen and Solomonik,
- * "Reconstructing Householder vectors from tall-skinny QR" (2014); Schreiber and Van Loan, "A storage-efficient WY representation" (1989).
+ * Sources: Demmel, Grigori, Hoemmen and Langou, "Communication-optimal parallel and sequential QR" (2012); Ballard, Demmel, Grigori,
+ * Jacquelin, Nguyen and Solomonik,
+ * "Reconstructing Householder vectors from tall-skinny QR" (2014); Schreiber and Van Loan, "A storage-efficient WY representation"
+ * (1989).
  */
 import { GradientError } from '../autodiff/backward.ts';
 import { customGradient, noGrad } from '../autodiff/custom-gradient.ts';
@@ -27,7 +30,8 @@ import { checkMatrices, columnsOf, flat, matrices, type Matrices, precisely, sha
 /** Which parts of the factors `qr` gives. */
 export interface QROptions {
   /**
-   * 'reduced': of m rows and n columns, q has min(m, n) columns and r as many rows. 'complete': q is square, and r has zeros below. 'r': the reduced r alone. Default
+   * 'reduced': of m rows and n columns, q has min(m, n) columns and r as many rows. 'complete': q is square, and r has zeros below.
+   * 'r': the reduced r alone. Default
    * 'reduced'.
    */
   readonly mode?: 'reduced' | 'complete' | 'r';
@@ -47,7 +51,8 @@ type Rows = typeof rows;
 type Factors = Readonly<Record<'q' | 'r', Tensor>>;
 
 /**
- * Factors of few columns, m >= n, as LAPACK: the diagonal of r has the sign opposite to that of the element that its reflection meets, and where nothing but zeros is below this
+ * Factors of few columns, m >= n, as LAPACK: the diagonal of r has the sign opposite to that of the element that its reflection meets,
+ * and where nothing but zeros is below this
  * element nothing is reflected. Norms are of columns divided by their largest magnitude, so squares do not overflow.
  */
 const reflect: Kernel<{ a: Matrices }, 'q' | 'r'> = /* @__PURE__ */ defineKernel({
@@ -66,7 +71,8 @@ const reflect: Kernel<{ a: Matrices }, 'q' | 'r'> = /* @__PURE__ */ defineKernel
       KernelValue,
       KernelValue,
     ];
-    // By rows: threads have columns of their own, neighbouring ones read neighbouring elements. All loops are over all rows: bounds that depend on the column cost more.
+    // By rows: threads have columns of their own, neighbouring ones read neighbouring elements. All loops are over all rows:
+    // bounds that depend on the column cost more.
     const known = k.shared(a.dtype, m * n);
     const at = (row: KernelValue, column: KernelValue) => row.mul(n).add(column);
     const vector = k.shared(a.dtype, m);
@@ -165,8 +171,10 @@ const reflect: Kernel<{ a: Matrices }, 'q' | 'r'> = /* @__PURE__ */ defineKernel
 });
 
 /**
- * Reflections from the first rows of orthonormal columns q, which may be those of r with other signs: q - e s = y u by elimination without exchanged rows, with signs s that make
- * no pivot less than 1. `y` are the first rows of their vectors, t their triangle, `inverse` that of u, for the rows below. `below` is the largest magnitude of a column
+ * Reflections from the first rows of orthonormal columns q, which may be those of r with other signs: q - e s = y u by elimination
+ * without exchanged rows, with signs s that make
+ * no pivot less than 1. `y` are the first rows of their vectors, t their triangle, `inverse` that of u, for the rows below. `below` is
+ * the largest magnitude of a column
  * in the rows below, `diagonal` is that of r: it says how zeros of q are signed.
  */
 const reconstruct: Kernel<{ q: Matrices; below: Rows; diagonal: Rows }, 'y' | 't' | 'inverse' | 'signs'> =
@@ -371,7 +379,8 @@ function factorsOf(a: Tensor, isComplete: boolean, needsQ: boolean): { readonly 
 }
 
 /**
- * The gradient of a by those of its factors. Sources: Walter and Lehmann, "Walter Gander's QR differentiation" (2018); Roberts and Roberts, "QR and LQ decomposition matrix
+ * The gradient of a by those of its factors. Sources: Walter and Lehmann, "Walter Gander's QR differentiation" (2018); Roberts and
+ * Roberts, "QR and LQ decomposition matrix
  * backpropagation algorithms" (2020).
  */
 function slopeOf({ q, r }: Factors, ofQ: Tensor | null, ofR: Tensor): Tensor {
@@ -419,18 +428,20 @@ function reducedOf(a: Tensor): Factors {
 const modes = { mode: oneOf('reduced', 'complete', 'r') } as const;
 
 /**
- * The factors of matrices x = q r: q has orthonormal columns, r is an upper triangle. Householder's reflections keep q orthonormal to rounding whatever x is, also of rank less than full.
- * Signs are those of LAPACK, so those of NumPy and PyTorch: mostly the diagonal of r is negative. For a diagonal that is not negative multiply columns of q and rows of r by its
- * signs. NaN and infinities in x make q NaN.
+ * The factors of matrices x = q r: q has orthonormal columns, r is an upper triangle. Householder's reflections keep q orthonormal to
+ * rounding whatever x is, also of rank less than full.
+ * Signs are those of LAPACK, so those of NumPy and PyTorch: an element of the diagonal of r has the sign opposite to that of the
+ * element that its reflection met. For a diagonal that is
+ * not negative, which makes the factors unique, multiply columns of q and rows of r by its signs. NaN and infinities in x make q NaN.
  *
- * Derivatives of every order, where the first min(m, n) columns of x are independent; otherwise they have infinities or NaN. Where m > n, the q of 'complete' has none: its further columns are
- * any basis of what is left. Source: PyTorch `torch.linalg.qr`.
+ * Derivatives of every order, where the first min(m, n) columns of x are independent; otherwise they have infinities or NaN. Where m > n,
+ * the q of 'complete' has none: its further columns are any basis of what is left. Source: PyTorch `torch.linalg.qr`.
  *
  * @param x shape [..., m, n], float32 or float64
  * @param options mode: 'reduced' (the default), 'complete' or 'r'
- * @returns with k = min(m, n): q of shape [..., m, k] and r [..., k, n]; for 'complete' [..., m, m] and [..., m, n]; for 'r' r [..., k, n] alone
- * @throws ShapeError for other shapes, DTypeError for other dtypes; GradientError for a gradient through the q of 'complete' with m > n, and
- *   for forward derivatives of its r
+ * @returns with k = min(m, n): q of shape [..., m, k] and r [..., k, n]; for 'complete' [..., m, m] and [..., m, n]; for 'r' r alone
+ * @throws ShapeError for other shapes, DTypeError for other dtypes; GradientError for a gradient through the q of 'complete' with m > n,
+ *   and for forward derivatives of its r
  *
  * @example
  * const { q, r } = qr(tensor([[3, 1], [4, 2]]));
@@ -486,8 +497,10 @@ function withoutSlope(a: Tensor, q: Tensor): Tensor {
 }
 
 /**
- * Solves equations a x = b in the sense of least squares: of all x, one with the least |a x - b|². Of more equations than unknowns it is R⁻¹ Qᵀ b with the factors of a; of fewer
- * it is the shortest of the solutions, by the factors of aᵀ. Matrices must have full rank: otherwise there are infinities, NaN or huge numbers, and nothing waits to find out and raise an error.
+ * Solves equations a x = b in the sense of least squares: of all x, one with the least |a x - b|². Of more equations than unknowns it
+ * is R⁻¹ Qᵀ b with the factors of a; of fewer
+ * it is the shortest of the solutions, by the factors of aᵀ. Matrices must have full rank: otherwise there are infinities, NaN or huge
+ * numbers, and nothing waits to find out and raise an error.
  * Derivatives of every order. Source: PyTorch `torch.linalg.lstsq` (its `solution`), with `gels`.
  *
  * @param a shape [..., m, n], float32 or float64

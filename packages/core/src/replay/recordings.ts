@@ -1,5 +1,6 @@
 /**
- * What a compiled function keeps: recordings by the forms of their arguments. Arguments are one flat list: tensors, other values, and marks for the lists and plain objects around
+ * What a compiled function keeps: recordings by the forms of their arguments. Arguments are one flat list: tensors, other values, and
+ * marks for the lists and plain objects around
  * them. Two calls share recordings if their lists match: tensors by shape and dtype, everything else by value.
  *
  * Those used longest ago are given back where all together hold too much. And
@@ -130,7 +131,8 @@ export class Recordings {
   }
 
   /**
-   * The trust of recordings that do the same at other sizes; null if there are none. Only those recorded last count: where calls do now this and now that, some are
+   * The trust of recordings that do the same at other sizes; null if there are none. Only those recorded last count: where calls do
+   * now this and now that, some are
    * alike by chance.
    */
   #trustOf(script: Script): Trust | null {
@@ -217,10 +219,12 @@ const mostSeen = 4096;
 const inVain = 256;
 
 /**
- * Whether recording pays. Recording a call takes longer than the call, and pays only where calls with arguments of the same form follow. So calls are recorded
+ * Whether recording pays. Recording a call takes longer than the call, and pays only where calls with arguments of the same form
+ * follow. So calls are recorded
  * on credit: recordings cost, replays earn.
  *
- * A form of arguments that is new is recorded at once while forms come again, otherwise when it comes for the second time. Without credit only a few calls are recorded, to
+ * A form of arguments that is new is recorded at once while forms come again, otherwise when it comes for the second time. Without
+ * credit only a few calls are recorded, to
  * find out whether that pays again.
  */
 export class Worth {
