@@ -15,7 +15,6 @@ import {
   ones,
   setEngine,
   stack,
-  stats,
   tensor,
   type Tensor,
   vmap,

@@ -2,12 +2,10 @@
  * Householder's factors of matrices, and least squares.
  *
  * Columns go in panels. A panel of few rows is factored by one kernel; of many, blocks of rows are, and then their triangles, one
- * above the other. From the orthonormal
- * columns of a panel come its reflections I - Y T Yᵀ, and everything else is products with them.
- * Sources: Demmel, Grigori, Hoemmen and Langou, "Communication-optimal parallel and sequential QR" (2012); Ballard, Demmel, Grigori,
- * Jacquelin, Nguyen and Solomonik,
- * "Reconstructing Householder vectors from tall-skinny QR" (2014); Schreiber and Van Loan, "A storage-efficient WY representation"
- * (1989).
+ * above the other. From the orthonormal columns of a panel come its reflections I - Y T Yᵀ; everything else is products with them.
+ *
+ * Sources: Demmel, Grigori, Hoemmen and Langou, "Communication-optimal parallel and sequential QR" (2012); Ballard and others,
+ * "Reconstructing Householder vectors from tall-skinny QR" (2014); Schreiber and Van Loan, "A storage-efficient WY representation" (1989).
  */
 import { GradientError } from '../autodiff/backward.ts';
 import { customGradient, noGrad } from '../autodiff/custom-gradient.ts';
@@ -52,8 +50,8 @@ type Factors = Readonly<Record<'q' | 'r', Tensor>>;
 
 /**
  * Factors of few columns, m >= n, as LAPACK: the diagonal of r has the sign opposite to that of the element that its reflection meets,
- * and where nothing but zeros is below this
- * element nothing is reflected. Norms are of columns divided by their largest magnitude, so squares do not overflow.
+ * and where nothing but zeros is below this element nothing is reflected. Norms are of columns divided by about their largest
+ * magnitude, so squares do not overflow.
  */
 const reflect: Kernel<{ a: Matrices }, 'q' | 'r'> = /* @__PURE__ */ defineKernel({
   name: 'reflect',
