@@ -64,13 +64,19 @@ function withoutComments(source) {
 
 /**
  * Import and export-from statements and dynamic imports of one source text.
- * `value` is false for statements that type checking alone needs (`import type`).
+ * `value` is false for statements that type checking alone needs (`import type`); `names` are those between braces.
  */
 export function importsOf(source) {
   const code = withoutComments(source);
   const found = [];
-  const add = (match, specifier, kind, value) =>
-    found.push({ specifier, kind, value, line: code.slice(0, match.index + match[0].length).split('\n').length });
+  const add = (match, specifier, kind, value, names = []) =>
+    found.push({
+      specifier,
+      kind,
+      value,
+      names,
+      line: code.slice(0, match.index + match[0].length).split('\n').length,
+    });
   for (const match of code.matchAll(/(?:^|;)[ \t]*(import|export)\b([^;'"`]*?)\bfrom\s*(['"])([^'"\n]+)\3/gm)) {
     const names = match[2].trim();
     const allTypes =
@@ -79,7 +85,10 @@ export function importsOf(source) {
         .slice(1, -1)
         .split(',')
         .every((n) => /^\s*(type\s|$)/.test(n));
-    add(match, match[4], match[1], !/^type\b/.test(names) && !allTypes);
+    const listed = (/\{([^}]*)\}/.exec(names)?.[1] ?? '')
+      .split(',')
+      .map((n) => n.trim().replace(/^type\s+|\s+as\s.*/g, ''));
+    add(match, match[4], match[1], !/^type\b/.test(names) && !allTypes, listed.filter(Boolean));
   }
   for (const match of code.matchAll(/(?:^|;)[ \t]*import\s*(['"])([^'"\n]+)\1/gm)) add(match, match[2], 'import', true);
   for (const match of code.matchAll(/\bimport\s*\(\s*(['"])([^'"\n]+)\1/g)) add(match, match[2], 'dynamic', true);
@@ -199,7 +208,7 @@ class CheckedFile {
   }
 
   /** An import of a file of the same package. */
-  ownFile({ specifier, line }) {
+  ownFile({ specifier, names, line }) {
     const { self, path, tree } = this;
     const target = relative(tree.root, resolve(tree.root, dirname(path), specifier))
       .split(sep)
@@ -210,7 +219,7 @@ class CheckedFile {
     }
     if (!existsSync(join(tree.root, target))) this.say(line, `imports ${specifier}, which does not exist`);
     this.edges.push(target);
-    if (self.entries.has(target) && !self.entries.has(path) && !this.isTest)
+    if (self.entries.has(target) && !self.entries.has(path) && !this.isTest && !this.defines(target, names))
       this.say(line, `imports the package's entry ${specifier}: import from where the names are defined`);
     if (this.isTest) return;
     const [from, to] = [path, target].map(roomOf);
@@ -218,6 +227,16 @@ class CheckedFile {
     if (!tree.roomGraph.has(from)) tree.roomGraph.set(from, []);
     tree.roomGraph.get(from).push(to);
     if (roomed.has(this.short)) this.checkRooms(nameOf(from), nameOf(to), specifier, line);
+  }
+
+  /** True if a file defines all of some names itself. */
+  defines(target, names) {
+    const file = join(this.tree.root, target);
+    if (names.length === 0 || !existsSync(file)) return false;
+    const source = withoutComments(readFileSync(file, 'utf8'));
+    return names.every((name) =>
+      new RegExp(`^export (?:async )?(?:function|const|class|interface|type) ${name}\\b`, 'm').test(source),
+    );
   }
 
   checkRooms(from, to, specifier, line) {

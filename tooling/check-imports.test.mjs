@@ -105,6 +105,16 @@ describe('checkImports', () => {
     expect(violationsOf(files)).toEqual([]);
   });
 
+  it('takes from an entry what it defines itself, and nothing that it passes on', () => {
+    const files = {
+      'packages/core/src/index.ts': `export { a } from './ir/a.ts';\nexport function made(): void {}\n`,
+      'packages/core/src/ir/a.ts': 'export const a = 1;\n',
+      'packages/core/src/b.ts': `import { made } from './index.ts';\nexport const b = made;\n`,
+      'packages/core/src/c.ts': `import { a, made } from './index.ts';\nexport const c = [a, made];\n`,
+    };
+    expect(violationsOf(files)).toEqual([expect.stringMatching(/^packages\/core\/src\/c\.ts:1 .*package's entry/)]);
+  });
+
   const cases = [
     [
       'the IR knows the graph',

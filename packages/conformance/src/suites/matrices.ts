@@ -1,5 +1,5 @@
-/** Factors, equations and determinants (`@polygrad/core/linear-algebra`), beside loops in float64: specs without a row. */
-import { cholesky, det, inv, slogDet, solve, triangularSolve } from '@polygrad/core/linear-algebra';
+/** Factors, equations, determinants and least squares (`@polygrad/core/linear-algebra`), beside loops in float64: specs without a row. */
+import { cholesky, det, inv, lstsq, qr, slogDet, solve, triangularSolve } from '@polygrad/core/linear-algebra';
 import { gamma } from '../compare.ts';
 import { matmul } from '../oracle/linear.ts';
 import { at, build, count, type NDArray, nd } from '../oracle/ndarray.ts';
@@ -246,6 +246,98 @@ export function lostByElimination(a: NDArray, result: NDArray): NDArray {
   return nd(result.shape, lost);
 }
 
+/** Factors by Householder's reflections, row by row as LAPACK: orthonormal columns and a triangle, of as many rows as columns or more. */
+function reflected(a: readonly number[][]): { q: number[][]; r: number[][] } {
+  const [m, n] = [a.length, a[0]!.length];
+  const r = a.map((row) => [...row]);
+  const q = a.map((_, i) => a.map((_, j) => (i === j ? 1 : 0)));
+  for (let c = 0; c < Math.min(n, m - 1); c++) {
+    const norm = Math.hypot(...r.slice(c).map((row) => row[c]!));
+    const first = r[c]![c]!;
+    const v = r.map((row, i) => (i < c ? 0 : i === c ? first + (first < 0 ? -norm : norm) : row[c]!));
+    const squares = v.reduce((sum, x) => sum + x * x, 0);
+    for (let j = 0; j < n; j++) {
+      const product = v.reduce((sum, x, i) => sum + x * r[i]![j]!, 0);
+      for (let i = c; i < m; i++) r[i]![j]! -= (2 * product * v[i]!) / squares;
+    }
+    for (const row of q) {
+      const product = v.reduce((sum, x, i) => sum + x * row[i]!, 0);
+      for (let i = c; i < m; i++) row[i]! -= (2 * product * v[i]!) / squares;
+    }
+  }
+  const square = r.slice(0, n).map((row, i) => row.map((value, j) => (j < i ? 0 : value)));
+  return { q: q.map((row) => row.slice(0, n)), r: square };
+}
+
+/** What is as far from dependent columns as the matrices of `general`, with rows below. */
+function tall(r: Random, shape: readonly number[]): NDArray {
+  const [batch, [m, n]] = [shape.slice(0, -2), shape.slice(-2) as [number, number]];
+  const x = general(r, [...batch, m, m]);
+  return build([...batch, m, n], (index) => at(x, index));
+}
+
+/** A function of matrices with independent columns. */
+const ofColumns = (
+  name: string,
+  columns: number,
+  run: OpSpec['run'],
+  oracle: (a: number[][], b: number[][] | null) => number[][],
+): OpSpec => ({
+  name,
+  dtypes: floats,
+  more: [],
+  instances: [
+    [1, 1],
+    [3, 2],
+    [2, 2, 2],
+    [33, 17],
+    [2, 20, 20],
+    [100, 5],
+  ].map((shape) => ({
+    label: `[${shape.join(', ')}]`,
+    small: count(shape) <= 9,
+    draw: (r: Random) => [
+      tall(r, shape),
+      ...(columns === 0 ? [] : [sample(r, [...shape.slice(0, -1), columns], uniform(-1, 1))]),
+    ],
+  })),
+  run,
+  oracle: ([a, b]) => {
+    const [batch, n] = [a!.shape.slice(0, -2), a!.shape.at(-1)!];
+    const found = Array.from({ length: count(batch) }, (_, which) =>
+      oracle(rowsOf(a!, which, n), b === undefined ? null : rowsOf(b, which, columns)),
+    );
+    return nd([...batch, found[0]!.length, found[0]![0]!.length], found.flat(2));
+  },
+  terms: ([a]) => 4 * a!.shape.at(-2)!,
+  gradient: { of: columns === 0 ? [0] : [0, 1], order: 2 },
+});
+
+const columnSpecs: readonly OpSpec[] = [
+  ofColumns(
+    'qr, columns',
+    0,
+    ([a]) => qr(a!).q,
+    (a) => reflected(a).q,
+  ), // prettier-ignore
+  ofColumns(
+    'qr, triangle',
+    0,
+    ([a]) => qr(a!, { mode: 'r' }).r,
+    (a) => reflected(a).r,
+  ), // prettier-ignore
+  ofColumns(
+    'lstsq',
+    2,
+    ([a, b]) => lstsq(a!, b!),
+    (a, b) => {
+      const { q, r } = reflected(a);
+      const products = r.map((_, i) => b![0]!.map((_, j) => q.reduce((sum, row, k) => sum + row[i]! * b![k]![j]!, 0)));
+      return substituted(r, products, true, false);
+    },
+  ),
+];
+
 export function matrixSpecs(): OpSpec[] {
   return [
     factors(false),
@@ -255,5 +347,6 @@ export function matrixSpecs(): OpSpec[] {
     equations(false, true),
     equations(true, true),
     ...generals,
+    ...columnSpecs,
   ];
 }

@@ -18,7 +18,7 @@ import {
   vmap,
   zeros,
 } from '../index.ts';
-import { det, inv, slogDet, solve } from './linear-algebra.ts';
+import { det, inv, slogDet, solve } from './elimination.ts';
 
 const dtype = 'float64';
 

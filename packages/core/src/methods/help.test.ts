@@ -77,6 +77,7 @@ it('what is no array and no number says what to do', () => {
     expandDims: 'unsqueeze(t, axis)',
     inverse: "inv(t) of '@polygrad/core/linear-algebra', a function",
     solve: "solve(a, b) of '@polygrad/core/linear-algebra', a function",
+    qr: "qr(t) of '@polygrad/core/linear-algebra', a function",
     svd: 'not there yet; compute it elsewhere from await t.array()',
     mod: ': remainder(a, b)',
     ge: ': greaterEqual(a, b)',

@@ -114,9 +114,11 @@ const elsewhere: Readonly<Record<string, string>> = {
   det: ofMatrices('det(t)'),
   'slogdet logdet': ofMatrices('slogDet(t)'),
   cholesky: ofMatrices('cholesky(t)'),
-  'solve lstsq': ofMatrices('solve(a, b)'),
+  solve: ofMatrices('solve(a, b)'),
+  lstsq: ofMatrices('lstsq(a, b)'),
+  qr: ofMatrices('qr(t)'),
   linalg: "functions of '@polygrad/core/linear-algebra'",
-  'pinverse pinv qr svd eig eigh eigvals matrix_power matrix_exp': absent,
+  'pinverse pinv svd eig eigh eigvals matrix_power matrix_exp': absent,
   'fft ifft rfft irfft fft2 stft istft': absent,
 };
 

@@ -16,9 +16,18 @@ import { ArgumentError, OperationError } from '@polygrad/compiler/shape/errors';
 import { checkFunction, checkNames, shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
 import { called, scope } from '../tensor/scope.ts';
-import { flatten, formsOf, hashOf, whatDiffers } from './arguments.ts';
 import { Observation, Watch } from './observation.ts';
-import { type Calls, type Recorded, Recordings, type Trust, Worth } from './recordings.ts';
+import {
+  type Calls,
+  flatten,
+  formsOf,
+  hashOf,
+  type Recorded,
+  Recordings,
+  type Trust,
+  whatDiffers,
+  Worth,
+} from './recordings.ts';
 import {
   type Difference,
   differenceOf,

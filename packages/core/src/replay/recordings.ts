@@ -1,12 +1,22 @@
 /**
- * What a compiled function keeps: recordings by the forms of their arguments. Those used longest ago are given back where all together hold too much. And
+ * What a compiled function keeps: recordings by the forms of their arguments. Arguments are one flat list: tensors, other values, and
+ * marks for the lists and plain objects around
+ * them. Two calls share recordings if their lists match: tensors by shape and dtype, everything else by value.
+ *
+ * Those used longest ago are given back where all together hold too much. And
  * which calls it records: `Worth`.
  *
  * Recordings that do the same at several sizes (sizes.ts) are trusted together, and hold their kernels once.
  */
 import { type Casting, graph } from '../graph/state.ts';
+import { isHandle } from '../graph/scope.ts';
+import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
+import { mapNested } from '@polygrad/compiler/shape/nested';
+import { say, shown } from '@polygrad/compiler/shape/shown';
+import { sameShape } from '@polygrad/compiler/shape/view';
+import type { TensorHandle } from '../tensor/handle.ts';
 import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
-import { formsOf, isLike } from './arguments.ts';
 import { Runner } from './run-script.ts';
 import { endScript, type Script, weightOf } from './script.ts';
 import { classOf, doSame, holdWith } from './sizes.ts';
@@ -121,7 +131,8 @@ export class Recordings {
   }
 
   /**
-   * The trust of recordings that do the same at other sizes; null if there are none. Only those recorded last count: where calls do now this and now that, some are
+   * The trust of recordings that do the same at other sizes; null if there are none. Only those recorded last count: where calls do
+   * now this and now that, some are
    * alike by chance.
    */
   #trustOf(script: Script): Trust | null {
@@ -208,10 +219,12 @@ const mostSeen = 4096;
 const inVain = 256;
 
 /**
- * Whether recording pays. Recording a call takes longer than the call, and pays only where calls with arguments of the same form follow. So calls are recorded
+ * Whether recording pays. Recording a call takes longer than the call, and pays only where calls with arguments of the same form
+ * follow. So calls are recorded
  * on credit: recordings cost, replays earn.
  *
- * A form of arguments that is new is recorded at once while forms come again, otherwise when it comes for the second time. Without credit only a few calls are recorded, to
+ * A form of arguments that is new is recorded at once while forms come again, otherwise when it comes for the second time. Without
+ * credit only a few calls are recorded, to
  * find out whether that pays again.
  */
 export class Worth {
@@ -257,4 +270,116 @@ export class Worth {
   ran(): boolean {
     return ++this.#unreplayed >= inVain;
   }
+}
+
+/** A mark for structure in a flat list. */
+class Mark {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** The form of a tensor argument. */
+class Form {
+  readonly shape: readonly number[];
+  readonly dtype: string;
+
+  constructor({ shape, dtype }: TensorHandle) {
+    this.shape = shape;
+    this.dtype = dtype;
+  }
+}
+
+/** Arguments of a call, flat. */
+export function flatten(args: readonly unknown[]): readonly unknown[] {
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i];
+    if (typeof arg === 'object' && arg !== null && !isHandle(arg)) return flattenNested(args);
+  }
+  return args;
+}
+
+function flattenNested(args: readonly unknown[]): unknown[] {
+  const flat: unknown[] = [];
+  const structure = mapNested(
+    'compile',
+    args,
+    null,
+    (value) => {
+      if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer)
+        throw new ArgumentError(
+          'compile',
+          say`an argument is ${shown(value)}, whose contents may change without a call seeing it; pass a tensor of it`,
+        );
+      flat.push(value);
+      return 0;
+    },
+    () => null,
+  );
+  flat.push(new Mark(JSON.stringify(structure)));
+  return flat;
+}
+
+/** A number made of the form of a call's arguments: the same for calls that match. */
+export function hashOf(flat: readonly unknown[]): number {
+  let hash = flat.length;
+  for (let i = 0; i < flat.length; i++) {
+    const value = flat[i];
+    if (isHandle(value)) {
+      const { shape, dtype } = value as unknown as TensorHandle;
+      hash = mixed(hash, dtypeInfo[dtype].id);
+      for (let axis = 0; axis < shape.length; axis++) hash = mixed(hash, shape[axis]!);
+    } else if (typeof value === 'number') hash = mixed(mixed(hash, value | 0), Math.fround(value % 1) * 2 ** 32);
+    else {
+      const text = value instanceof Mark ? value.text : String(typeof value === 'string' ? value : typeof value);
+      for (let at = 0; at < text.length; at++) hash = mixed(hash, text.charCodeAt(at));
+    }
+  }
+  // A small integer for V8.
+  return hash & 0x3fffffff;
+}
+
+function mixed(hash: number, x: number): number {
+  const mixed = Math.imul(hash ^ x, 0x9e3779b1);
+  return mixed ^ (mixed >>> 15);
+}
+
+/** The forms of a call's arguments, for comparison with later calls. */
+export function formsOf(flat: readonly unknown[]): readonly unknown[] {
+  return flat.map((value) => (isHandle(value) ? new Form(value as unknown as TensorHandle) : value));
+}
+
+/** True if the arguments of a call match the forms of an earlier one. */
+export function isLike(flat: readonly unknown[], forms: readonly unknown[]): boolean {
+  if (flat.length !== forms.length) return false;
+  for (let i = 0; i < flat.length; i++) {
+    const value = flat[i];
+    const form = forms[i];
+    if (form instanceof Form) {
+      if (!isHandle(value)) return false;
+      const { shape, dtype } = value as unknown as TensorHandle;
+      if (dtype !== form.dtype || !sameShape(shape, form.shape)) return false;
+    } else if (form instanceof Mark) {
+      if (!(value instanceof Mark) || value.text !== form.text) return false;
+    } else if (!Object.is(value, form)) return false;
+  }
+  return true;
+}
+
+/** What in the arguments of a call does not match the forms of an earlier one, as a phrase for messages. */
+export function whatDiffers(flat: readonly unknown[], forms: readonly unknown[]): string {
+  for (let i = 0; i < Math.min(flat.length, forms.length); i++) {
+    const value = flat[i];
+    const form = forms[i];
+    if (form instanceof Form && isHandle(value)) {
+      const { shape, dtype } = value as unknown as TensorHandle;
+      if (dtype !== form.dtype) return `the dtypes of its arguments change (${form.dtype}, then ${dtype})`;
+      if (!sameShape(shape, form.shape))
+        return `the shapes of its arguments change ([${form.shape.join(', ')}], then [${shape.join(', ')}])`;
+    } else if (!(value instanceof Mark) && !Object.is(value, form))
+      return say`values among its arguments change (${shown(form)}, then ${shown(value)})`;
+  }
+  return 'its arguments change';
 }

@@ -15,10 +15,9 @@ import type { DType } from '@polygrad/compiler/shape/dtype';
 import { storageIn } from '../planner/capture/captured-graph.ts';
 import { stateOf, run } from './run.ts';
 import { runs, type EngineState } from './state.ts';
-import { heldByNone, holds, isFree, noCpu, goneError, isGone } from './placement.ts';
+import { heldByNone, holds, isFree, needed, noCpu, goneError, isGone, open } from './placement.ts';
 import { quiet } from './late.ts';
 import type { Attempt } from './flush-entry.ts';
-import { needed, open } from './unrealised.ts';
 import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
 import { bring, isWithinReach } from './transfers.ts';
 

@@ -30,7 +30,7 @@ import {
 import { inTime, loadDevices, quiet, recover } from './late.ts';
 import { stateOf, type Patience, run } from './run.ts';
 import { runs } from './state.ts';
-import { buildsOn, componentsOf, needed, open } from './unrealised.ts';
+import { buildsOn, componentsOf, needed, open } from './placement.ts';
 
 /** The code for several engines, once it is loaded. */
 let multiEngine: typeof import('./multi-engine.ts') | null = null;

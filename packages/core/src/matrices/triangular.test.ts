@@ -17,7 +17,7 @@ import {
   vmap,
   zeros,
 } from '../index.ts';
-import { cholesky, triangularSolve } from './linear-algebra.ts';
+import { cholesky, triangularSolve } from './triangular.ts';
 
 const dtype = 'float64';
 
