@@ -17,6 +17,8 @@ export const isWritten = 2;
 /** Passes remove items from it. Uses are found once, as numbers, because every pass visits all of them. */
 export interface Flat {
   readonly registers: Registers;
+  /** True if there is a division. */
+  divides: boolean;
   /** All registers, by number. */
   readonly regs: readonly Reg[];
   readonly items: Item[];
@@ -31,7 +33,7 @@ export interface Flat {
 }
 
 export function flatten({ root, regs }: Builder, registers: Registers): Flat {
-  const flat: Flat = { registers, regs, items: [], blocks: [], loops: [], starts: [0], uses: [] };
+  const flat: Flat = { registers, divides: false, regs, items: [], blocks: [], loops: [], starts: [0], uses: [] };
   addBlock(flat, root);
   return flat;
 }
@@ -60,8 +62,10 @@ function add(flat: Flat, item: Item, block: Block): void {
   flat.items.push(item);
   flat.blocks.push(block);
   if (item.kind === 'ins') addUses(flat.registers, uses, item);
-  else if (item.kind === 'divide')
+  else if (item.kind === 'divide') {
+    flat.divides = true;
     for (let i = 0; i < item.args.length; i++) uses.push(4 * (item.args[i] as Reg).id + (i > 0 ? isRead : isWritten));
+  }
   flat.starts.push(uses.length);
 }
 

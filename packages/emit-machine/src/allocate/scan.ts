@@ -213,6 +213,9 @@ function removeAt<T>(list: T[], at: number): T {
   return gone;
 }
 
+/** Later than all positions. */
+const never = 0x7fffffff;
+
 /** The registers whose intervals have begun and not ended, the first to end last. */
 class Active {
   readonly #ids: Int32Array;
@@ -220,6 +223,8 @@ class Active {
   /** When each was added. */
   readonly #turns: Int32Array;
   #count = 0;
+  /** The earliest end. */
+  first = never;
 
   constructor(most: number) {
     this.#ids = new Int32Array(most);
@@ -240,6 +245,7 @@ class Active {
     ids[at] = id;
     ends[at] = end;
     turns[at] = turn;
+    this.first = ends[this.#count - 1]!;
   }
 
   /** Those that end before a position go, and give back their machine registers, the one added last first. */
@@ -248,7 +254,7 @@ class Active {
     const all = this.#count;
     let kept = all;
     while (kept > 0 && ends[kept - 1]! < before) kept--;
-    if (kept === all) return;
+    this.first = kept === 0 ? never : ends[kept - 1]!;
     const ids = this.#ids;
     const turns = this.#turns;
     this.#count = kept;
@@ -301,7 +307,7 @@ export function scan(intervals: Intervals, cls: RegClass, free: readonly number[
     const id = ids[at]!;
     const start = starts[id]!;
     places[id] = -1;
-    active.drop(start, places, available);
+    if (active.first < start) active.drop(start, places, available);
     if (available.length > 0) {
       const { hint } = regs[id]!;
       const wanted = hint === null || hint.cls !== cls ? -1 : available.indexOf(places[hint.id]!);
