@@ -42,6 +42,8 @@ export class Reg {
   readonly block: Block;
   /** True if it is written more than once by design: a register of the program, a counter. */
   readonly mutable: boolean;
+  /** True for the counter of the loop in whose block it is made: it changes between iterations only. */
+  isCounter = false;
   /** Memory that always holds its value: constants, parameters in the frame. */
   home: Memory | null = null;
   /** What it was copied from. */
