@@ -22,6 +22,8 @@ export interface Tile {
   readonly count: number;
   readonly lanes: number;
   readonly step: KNode;
+  /** The values of the copies, lane by lane, as far as they were asked for. */
+  readonly places: KNode[];
   /** Elements before this one were counted already; null: none. */
   readonly from: KNode | null;
   /** The copy being lowered. */
@@ -72,6 +74,8 @@ export class Scope {
   /** The last list of ranges looked up and its memo, valid while the same ranges are open at the same lane. */
   #lastRanges: RangeList | null = null;
   #lastMemo: Memo = new Map();
+  /** The level of the innermost loop among ranges, -1 where one is open as a tile; valid while the same ranges are open. */
+  readonly #levelOf = new Map<RangeList, number>();
 
   constructor(e: Exprs, free: FreeRanges) {
     this.e = e;
@@ -95,18 +99,16 @@ export class Scope {
     body();
     this.#values.delete(r);
     this.#memos.pop();
-    this.#levels.delete(r);
-    this.#lastRanges = null;
+    this.#leave(r);
   }
 
   /** Runs the body with the range open as a tile, whose copies are consecutive unless a step is given. */
   withTile(r: Range, { base, count, lanes, step = this.e.i32(lanes), from = null }: Copies, body: () => void): void {
     this.#enter(r, -1);
-    this.tiles.push({ range: r, base, count, lanes, step, from, copy: 0, only: null });
+    this.tiles.push({ range: r, base, count, lanes, step, places: [], from, copy: 0, only: null });
     body();
     this.tiles.pop();
-    this.#levels.delete(r);
-    this.#lastRanges = null;
+    this.#leave(r);
   }
 
   /** Runs the body with an open tile at one copy, whose number is known only at run time. */
@@ -114,19 +116,25 @@ export class Scope {
     const { range, base, lanes, step, from } = tile;
     const at = this.tiles.indexOf(tile);
     this.tiles.splice(at, 1);
-    this.#levels.delete(range);
+    this.#leave(range);
     const first = this.e.add(base, this.e.mul(copy, step));
     if (lanes === 1) this.withLoop(range, first, body);
     else this.withTile(range, { base: first, count: 1, lanes, step, from }, body);
     this.tiles.splice(at, 0, tile);
-    this.#levels.set(range, -1);
-    this.#lastRanges = null;
+    this.#enter(range, -1);
   }
 
   #enter(r: Range, level: number): void {
     if (this.#levels.has(r)) refuse(r, told && 'is opened inside itself: nested reductions need ranges of their own');
     this.#levels.set(r, level);
     this.#lastRanges = null;
+    this.#levelOf.clear();
+  }
+
+  #leave(r: Range): void {
+    this.#levels.delete(r);
+    this.#lastRanges = null;
+    this.#levelOf.clear();
   }
 
   /** Runs `fn` for every combination of copies that are to run; inside it those tiles have values. */
@@ -139,7 +147,7 @@ export class Scope {
         const t = tiles[i]!;
         t.copy = rest % t.count;
         rest = (rest - t.copy) / t.count;
-        this.#values.set(t.range, this.#start(t));
+        this.#values.set(t.range, this.#placeOf(t, 0));
       }
       if (tiles.some((t) => t.only !== null && t.only !== t.copy)) continue;
       this.vector = vector;
@@ -165,10 +173,14 @@ export class Scope {
     tile.only = null;
   }
 
-  /** First value of the current copy. */
-  #start({ base, copy, step }: Tile): KNode {
+  /** The value of a lane of the current copy. */
+  #placeOf({ base, copy, lanes, step, places }: Tile, lane: number): KNode {
+    if (copy === 0 && lane === 0) return base;
+    const known = places[copy * lanes + lane];
+    if (known !== undefined) return known;
     const { e } = this;
-    return e.add(base, e.mul(copy, step));
+    const first = copy === 0 ? base : (places[copy * lanes] ??= e.add(base, e.mul(copy, step)));
+    return lane === 0 ? first : (places[copy * lanes + lane] = e.add(first, lane));
   }
 
   /** Runs `fn` with the vector tile fixed at one of its lanes. */
@@ -178,7 +190,7 @@ export class Scope {
     const value = this.#values.get(tile.range)!;
     this.lane = lane;
     this.#lastRanges = null;
-    this.#values.set(tile.range, this.e.add(this.#start(tile), lane));
+    this.#values.set(tile.range, this.#placeOf(tile, lane));
     const result = fn();
     this.#values.set(tile.range, value);
     this.lane = before;
@@ -207,10 +219,14 @@ export class Scope {
 
   /** The memo for values that depend on these ranges. */
   #memoFor(ranges: RangeList): Memo {
-    let level = 0;
-    for (let i = 0; i < ranges.length && level >= 0; i++) {
-      const l = this.#levels.get(ranges[i]!) ?? 0;
-      if (l < 0 || l > level) level = l;
+    let level = this.#levelOf.get(ranges);
+    if (level === undefined) {
+      level = 0;
+      for (let i = 0; i < ranges.length && level >= 0; i++) {
+        const l = this.#levels.get(ranges[i]!) ?? 0;
+        if (l < 0 || l > level) level = l;
+      }
+      this.#levelOf.set(ranges, level);
     }
     const memo = level < 0 ? (this.#tileMemos[this.lane + 1] ??= new Map()) : this.#memos[level]!;
     this.#lastRanges = ranges;
@@ -284,7 +300,7 @@ export class Values {
         const first = n.op === 'LOAD' ? 3 : 0;
         const end = n.op === 'REDUCE' || n.op === 'RANGE' ? 0 : n.src.length;
         const before = stack.length;
-        const values = new Array<KNode>(n.src.length);
+        const values = new Array<KNode>(end);
         for (let i = first; i < end; i++) {
           const s = n.src[i]!;
           const value = scope.memoOf(s).get(s);
@@ -337,7 +353,8 @@ export class Values {
     const memory = staged === null ? mem : staged.memory;
     const width = staged === null ? 1 : staged.lanes; // lanes stored side by side for every element
     const section = staged === null ? 0 : copyIndex(staged.tiles) * staged.length;
-    const place = (i: KNode, lane: number): KNode => e.add(e.mul(i, width), section * width + (width > 1 ? lane : 0));
+    const place = (i: KNode, lane: number): KNode =>
+      width === 1 && section === 0 ? i : e.add(e.mul(i, width), section * width + (width > 1 ? lane : 0));
 
     const vector = scope.isVector(scope.free.of(index)) || (gate !== undefined && scope.isVector(scope.free.of(gate)));
     if (!vector && (width === 1 || scope.lane >= 0)) {
@@ -443,6 +460,8 @@ export class Values {
       const base = scope.atLane(0, () => this.lower(index));
       const { number, sizes } = stride;
       if (number === 1 && sizes.length === 0) return { kind: 'unit', base };
+      if (sizes.length === 0)
+        return { kind: 'lanes', each: Array.from({ length: lanes }, (_, k) => e.add(base, number * k)) };
       // Lane by lane each place would be a product.
       const step = sizes.reduce((n, size) => e.mul(n, this.lower(size)), e.i32(number));
       return { kind: 'lanes', each: Array.from({ length: lanes }, (_, k) => e.add(base, e.mul(step, k))) };
