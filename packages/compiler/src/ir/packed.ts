@@ -71,10 +71,10 @@ function mix(h: number, x: number): number {
  */
 export function packProgram(program: Program): PackedProgram {
   const { params, body, ...head } = program;
-  const packer = new Packer(params.length + body.length);
+  const packer = new Packer();
   for (let i = 0; i < params.length; i++) packer.write(params[i]!, 0);
   packer.writeBody(body);
-  const { words } = packer;
+  const words = new Int32Array(packer.words);
   const first = mix(mix(params.length, head.grid[0]), head.grid[1] * 65599 + head.grid[2]);
   const hash = hashWords(words, hashValues(packer.args, first));
   const fields: PackedProgram = { head, paramCount: params.length, words, args: packer.args, hash };
@@ -103,56 +103,34 @@ function hashValues(args: readonly object[], first: number): number {
 
 /** Nodes being written, sources first. */
 class Packer {
-  /** More than there are words. */
-  #words: Int32Array;
-  #length = 0;
+  readonly words: number[] = [];
   readonly args: object[] = [];
-  /** The mark of the first node. Marks of nodes follow each other. */
-  readonly #first: number;
-  readonly #isKnown = (n: KNode): boolean => (n as Known).mark >= this.#first;
+  /** The mark before that of the first node. Marks of nodes follow each other. */
+  readonly #before: number = newMark();
+  readonly #isKnown = (n: KNode): boolean => (n as Known).mark > this.#before;
   readonly #writeSource = (n: KNode): void => this.write(n, 0);
 
-  constructor(nodes: number) {
-    this.#words = new Int32Array(6 * nodes + 64);
-    this.#first = newMark() + 1;
-  }
-
-  get words(): Int32Array {
-    return this.#words.slice(0, this.#length);
-  }
-
   writeBody(body: readonly KNode[]): void {
-    const first = this.#first;
     for (let at = 0; at < body.length; at++) {
       const n = body[at]!;
       const { src } = n;
       for (let i = 0; i < src.length; i++) {
         const s = src[i]!;
-        if ((s as Known).mark < first) sourcesFirst(s, this.#isKnown, sourcesOf, this.#writeSource);
+        if ((s as Known).mark <= this.#before) sourcesFirst(s, this.#isKnown, sourcesOf, this.#writeSource);
       }
       this.write(n, isInBody);
     }
   }
 
   write(n: KNode, place: number): void {
-    const { op, dtype, src, arg } = n;
-    const count = src.length;
-    let at = this.#length;
-    if (at + count + 2 > this.#words.length) this.#grow(count);
-    const words = this.#words;
+    const { words } = this;
+    const { src, arg } = n;
+    const first = this.#before + 1;
     (n as Known).mark = newMark();
-    words[at++] = codeOf(op) | (codeOf(dtype) << 8) | (arg === null ? 0 : hasArg) | place | signsOf(n as Known);
-    words[at++] = n.lanes | (count << 16);
-    const first = this.#first;
-    for (let i = 0; i < count; i++) words[at++] = (src[i] as Known).mark - first;
-    this.#length = at;
+    words.push(codeOf(n.op) | (codeOf(n.dtype) << 8) | (arg === null ? 0 : hasArg) | place | signsOf(n as Known));
+    words.push(n.lanes | (src.length << 16));
+    for (let i = 0; i < src.length; i++) words.push((src[i] as Known).mark - first);
     if (arg !== null) this.args.push(arg);
-  }
-
-  #grow(count: number): void {
-    const old = this.#words;
-    this.#words = new Int32Array(2 * old.length + count);
-    this.#words.set(old);
   }
 }
 

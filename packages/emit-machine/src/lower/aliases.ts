@@ -2,14 +2,7 @@
  * Which reads of a program's registers need no copy: those whose register is not written again before the last use of the read. Where
  * they are, the value is used from the register itself.
  */
-import {
-  blocksOf,
-  type findRareSides,
-  type KNode,
-  type KNodeOf,
-  linearOf,
-  type Program,
-} from '@polygrad/core/kernel';
+import { blocksOf, type findRareSides, type KNode, type KNodeOf, linearOf, type Program } from '@polygrad/core/kernel';
 
 /** Finds reads of registers whose value does not change before its last use: those need no copy. */
 export class Aliases {

@@ -4,7 +4,13 @@
  * Sources: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2. Every row is compared with a disassembler (rows.test.ts).
  */
 
-import { type Condition, type Operand as AnyOperand, type RegClass, rolesOf, type Row as AnyRow } from '../form/code.ts';
+import {
+  type Condition,
+  type Operand as AnyOperand,
+  type RegClass,
+  rolesOf,
+  type Row as AnyRow,
+} from '../form/code.ts';
 
 /**
  * Kinds of operands. Vectors: `v` as wide as the instruction says, `h` half, `q` a quarter, `e` an eighth of it (registers of

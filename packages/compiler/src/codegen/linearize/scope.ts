@@ -74,8 +74,6 @@ export class Scope {
   /** The last list of ranges looked up and its memo, valid while the same ranges are open at the same lane. */
   #lastRanges: RangeList | null = null;
   #lastMemo: Memo = new Map();
-  /** The level of the innermost loop among ranges, -1 where one is open as a tile; valid while the same ranges are open. */
-  readonly #levelOf = new Map<RangeList, number>();
 
   constructor(e: Exprs, free: FreeRanges) {
     this.e = e;
@@ -99,7 +97,8 @@ export class Scope {
     body();
     this.#values.delete(r);
     this.#memos.pop();
-    this.#leave(r);
+    this.#levels.delete(r);
+    this.#lastRanges = null;
   }
 
   /** Runs the body with the range open as a tile, whose copies are consecutive unless a step is given. */
@@ -108,7 +107,8 @@ export class Scope {
     this.tiles.push({ range: r, base, count, lanes, step, places: [], from, copy: 0, only: null });
     body();
     this.tiles.pop();
-    this.#leave(r);
+    this.#levels.delete(r);
+    this.#lastRanges = null;
   }
 
   /** Runs the body with an open tile at one copy, whose number is known only at run time. */
@@ -116,25 +116,19 @@ export class Scope {
     const { range, base, lanes, step, from } = tile;
     const at = this.tiles.indexOf(tile);
     this.tiles.splice(at, 1);
-    this.#leave(range);
+    this.#levels.delete(range);
     const first = this.e.add(base, this.e.mul(copy, step));
     if (lanes === 1) this.withLoop(range, first, body);
     else this.withTile(range, { base: first, count: 1, lanes, step, from }, body);
     this.tiles.splice(at, 0, tile);
-    this.#enter(range, -1);
+    this.#levels.set(range, -1);
+    this.#lastRanges = null;
   }
 
   #enter(r: Range, level: number): void {
     if (this.#levels.has(r)) refuse(r, told && 'is opened inside itself: nested reductions need ranges of their own');
     this.#levels.set(r, level);
     this.#lastRanges = null;
-    this.#levelOf.clear();
-  }
-
-  #leave(r: Range): void {
-    this.#levels.delete(r);
-    this.#lastRanges = null;
-    this.#levelOf.clear();
   }
 
   /** Runs `fn` for every combination of copies that are to run; inside it those tiles have values. */
@@ -174,13 +168,10 @@ export class Scope {
   }
 
   /** The value of a lane of the current copy. */
-  #placeOf({ base, copy, lanes, step, places }: Tile, lane: number): KNode {
-    if (copy === 0 && lane === 0) return base;
-    const known = places[copy * lanes + lane];
-    if (known !== undefined) return known;
-    const { e } = this;
-    const first = copy === 0 ? base : (places[copy * lanes] ??= e.add(base, e.mul(copy, step)));
-    return lane === 0 ? first : (places[copy * lanes + lane] = e.add(first, lane));
+  #placeOf(tile: Tile, lane: number): KNode {
+    const { copy } = tile;
+    return (tile.places[copy * tile.lanes + lane] ??=
+      lane > 0 ? this.e.add(this.#placeOf(tile, 0), lane) : this.e.add(tile.base, this.e.mul(copy, tile.step)));
   }
 
   /** Runs `fn` with the vector tile fixed at one of its lanes. */
@@ -219,14 +210,10 @@ export class Scope {
 
   /** The memo for values that depend on these ranges. */
   #memoFor(ranges: RangeList): Memo {
-    let level = this.#levelOf.get(ranges);
-    if (level === undefined) {
-      level = 0;
-      for (let i = 0; i < ranges.length && level >= 0; i++) {
-        const l = this.#levels.get(ranges[i]!) ?? 0;
-        if (l < 0 || l > level) level = l;
-      }
-      this.#levelOf.set(ranges, level);
+    let level = 0;
+    for (let i = 0; i < ranges.length && level >= 0; i++) {
+      const l = this.#levels.get(ranges[i]!) ?? 0;
+      if (l < 0 || l > level) level = l;
     }
     const memo = level < 0 ? (this.#tileMemos[this.lane + 1] ??= new Map()) : this.#memos[level]!;
     this.#lastRanges = ranges;
@@ -300,7 +287,7 @@ export class Values {
         const first = n.op === 'LOAD' ? 3 : 0;
         const end = n.op === 'REDUCE' || n.op === 'RANGE' ? 0 : n.src.length;
         const before = stack.length;
-        const values = new Array<KNode>(end);
+        const values = new Array<KNode>(n.src.length);
         for (let i = first; i < end; i++) {
           const s = n.src[i]!;
           const value = scope.memoOf(s).get(s);
@@ -353,8 +340,9 @@ export class Values {
     const memory = staged === null ? mem : staged.memory;
     const width = staged === null ? 1 : staged.lanes; // lanes stored side by side for every element
     const section = staged === null ? 0 : copyIndex(staged.tiles) * staged.length;
+    // Most memory has neither: there an index is what it is.
     const place = (i: KNode, lane: number): KNode =>
-      width === 1 && section === 0 ? i : e.add(e.mul(i, width), section * width + (width > 1 ? lane : 0));
+      width > 1 ? e.add(e.mul(i, width), section * width + lane) : section > 0 ? e.add(i, section) : i;
 
     const vector = scope.isVector(scope.free.of(index)) || (gate !== undefined && scope.isVector(scope.free.of(gate)));
     if (!vector && (width === 1 || scope.lane >= 0)) {
@@ -393,11 +381,11 @@ export class Values {
 
   #gates(gate: KNode): KNode[] {
     const { scope } = this;
-    const lanes = scope.vector!.lanes;
-    if (!scope.isVector(scope.free.of(gate))) return new Array<KNode>(lanes).fill(this.lower(gate));
-    return Array.from({ length: lanes }, (_, k) => scope.atLane(k, () => this.lower(gate)));
+    if (scope.isVector(scope.free.of(gate))) return this.#eachLane(gate);
+    return new Array<KNode>(scope.vector!.lanes).fill(this.lower(gate));
   }
 
+  /** The value of every lane. */
   #eachLane(index: KNode): KNode[] {
     const { scope } = this;
     return Array.from({ length: scope.vector!.lanes }, (_, k) => scope.atLane(k, () => this.lower(index)));
@@ -460,8 +448,6 @@ export class Values {
       const base = scope.atLane(0, () => this.lower(index));
       const { number, sizes } = stride;
       if (number === 1 && sizes.length === 0) return { kind: 'unit', base };
-      if (sizes.length === 0)
-        return { kind: 'lanes', each: Array.from({ length: lanes }, (_, k) => e.add(base, number * k)) };
       // Lane by lane each place would be a product.
       const step = sizes.reduce((n, size) => e.mul(n, this.lower(size)), e.i32(number));
       return { kind: 'lanes', each: Array.from({ length: lanes }, (_, k) => e.add(base, e.mul(step, k))) };
