@@ -23,7 +23,7 @@ export interface Tile {
   readonly lanes: number;
   readonly step: KNode;
   /** The values of the copies, lane by lane, as far as they were asked for. */
-  readonly places: KNode[];
+  readonly values: KNode[];
   /** Elements before this one were counted already; null: none. */
   readonly from: KNode | null;
   /** The copy being lowered. */
@@ -104,7 +104,7 @@ export class Scope {
   /** Runs the body with the range open as a tile, whose copies are consecutive unless a step is given. */
   withTile(r: Range, { base, count, lanes, step = this.e.i32(lanes), from = null }: Copies, body: () => void): void {
     this.#enter(r, -1);
-    this.tiles.push({ range: r, base, count, lanes, step, places: [], from, copy: 0, only: null });
+    this.tiles.push({ range: r, base, count, lanes, step, values: [], from, copy: 0, only: null });
     body();
     this.tiles.pop();
     this.#levels.delete(r);
@@ -141,7 +141,7 @@ export class Scope {
         const t = tiles[i]!;
         t.copy = rest % t.count;
         rest = (rest - t.copy) / t.count;
-        this.#values.set(t.range, this.#placeOf(t, 0));
+        this.#values.set(t.range, this.#start(t, 0));
       }
       if (tiles.some((t) => t.only !== null && t.only !== t.copy)) continue;
       this.vector = vector;
@@ -168,10 +168,10 @@ export class Scope {
   }
 
   /** The value of a lane of the current copy. */
-  #placeOf(tile: Tile, lane: number): KNode {
+  #start(tile: Tile, lane: number): KNode {
     const { copy } = tile;
-    return (tile.places[copy * tile.lanes + lane] ??=
-      lane > 0 ? this.e.add(this.#placeOf(tile, 0), lane) : this.e.add(tile.base, this.e.mul(copy, tile.step)));
+    return (tile.values[copy * tile.lanes + lane] ??=
+      lane > 0 ? this.e.add(this.#start(tile, 0), lane) : this.e.add(tile.base, this.e.mul(copy, tile.step)));
   }
 
   /** Runs `fn` with the vector tile fixed at one of its lanes. */
@@ -181,7 +181,7 @@ export class Scope {
     const value = this.#values.get(tile.range)!;
     this.lane = lane;
     this.#lastRanges = null;
-    this.#values.set(tile.range, this.#placeOf(tile, lane));
+    this.#values.set(tile.range, this.#start(tile, lane));
     const result = fn();
     this.#values.set(tile.range, value);
     this.lane = before;
