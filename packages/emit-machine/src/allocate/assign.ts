@@ -18,13 +18,14 @@ import {
   type RegClass,
 } from '../form/code.ts';
 import type { Classes, Registers } from '../form/machine.ts';
-import { copyOf, dropUnread, flatten } from './flat.ts';
+import { copyOf, dropUnread, flatten, isWritten } from './flat.ts';
 import { coalesce } from './coalesce.ts';
 import { intervalsOf, scan } from './scan.ts';
 
 /** Results that are stored behind the instruction. */
 type Spilled = { readonly reg: Reg; readonly number: number }[];
 
+const every = ['g', 'v', 'k'] as const;
 const none: readonly Held[] = [];
 const noSpoils: readonly number[] = [];
 const isBrought = (temporary: ReadonlyMap<Reg, number> | null, reg: Reg): boolean => temporary?.has(reg) === true;
@@ -36,11 +37,9 @@ export function assign(builder: Builder, registers: Registers, told = false): As
   coalesce(flat);
   const intervals = intervalsOf(flat);
   const places = new Int32Array(flat.regs.length).fill(-1);
-  const classes = registers.classes(
-    builder.target,
-    flat.items.some((i) => i.kind === 'divide'),
-  );
-  for (const cls of ['g', 'v', 'k'] as const) {
+  const classes = registers.classes(builder.target, flat.divides);
+  for (let i = 0; i < 3; i++) {
+    const cls = every[i]!;
     if (scan(intervals, cls, classes.all[cls], places)) continue;
     // Some values are spilled, so scratch registers are needed.
     const rest = classes.all[cls].filter((r) => !classes.scratch[cls].includes(r));
@@ -60,6 +59,9 @@ class Assigner {
   readonly #items: FinalItem[] = [];
   readonly #general = new Set<number>();
   readonly #vectors = new Set<number>();
+  /** Which registers those sets have. */
+  #generalBits = 0;
+  #vectorBits = 0;
   #frameBytes: number;
 
   constructor(builder: Builder, registers: Registers, places: Int32Array, scratch: Classes['scratch'], told: boolean) {
@@ -124,8 +126,14 @@ class Assigner {
 
   /** A register of the machine is written. */
   #written(list: Held[] | null, cls: RegClass, number: number, reg: Reg): void {
-    if (cls === 'g') this.#general.add(number);
-    else if (cls === 'v') this.#vectors.add(number);
+    const bit = 1 << number;
+    if (cls === 'g') {
+      if ((this.#generalBits & bit) === 0) this.#general.add(number);
+      this.#generalBits |= bit;
+    } else if (cls === 'v') {
+      if ((this.#vectorBits & bit) === 0) this.#vectors.add(number);
+      this.#vectorBits |= bit;
+    }
     list?.push({ cls, number, reg });
   }
 
@@ -199,12 +207,10 @@ class Assigner {
     const maskPlace = mask === null ? 0 : all[mask.id]!;
     if (maskPlace < 0) return false;
     if (args.length === 2 && places[0] === places[1] && copyOf(this.#registers, item) !== null) return true;
-    const { operands } = row;
+    const { roles } = row;
     for (let i = 0; i < args.length; i++) {
       const a: Arg = args[i]!;
-      if (!(a instanceof Reg) || !operands[i]!.writes) continue;
-      if (a.cls === 'g') this.#general.add(places[i] as number);
-      else if (a.cls === 'v') this.#vectors.add(places[i] as number);
+      if (roles[i]! >= isWritten && a instanceof Reg) this.#written(null, a.cls, places[i] as number, a);
     }
     this.#place(item, places, maskPlace, none, none);
     return true;

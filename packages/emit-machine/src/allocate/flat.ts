@@ -1,6 +1,6 @@
 /** Flattens nested blocks to one list of instructions, with the block of each, the loops, and all uses of registers. */
 import type { Builder } from '../form/builder.ts';
-import { Block, type Item, Reg } from '../form/code.ts';
+import { type Block, type Item, Reg } from '../form/code.ts';
 import type { Registers } from '../form/machine.ts';
 
 /** A loop: from the item that starts it to its jump back. */
@@ -17,6 +17,8 @@ export const isWritten = 2;
 /** Passes remove items from it. Uses are found once, as numbers, because every pass visits all of them. */
 export interface Flat {
   readonly registers: Registers;
+  /** True if there is a division. */
+  divides: boolean;
   /** All registers, by number. */
   readonly regs: readonly Reg[];
   readonly items: Item[];
@@ -31,49 +33,57 @@ export interface Flat {
 }
 
 export function flatten({ root, regs }: Builder, registers: Registers): Flat {
-  const flat: Flat = { registers, regs, items: [], blocks: [], loops: [], starts: [0], uses: [] };
+  const flat: Flat = { registers, divides: false, regs, items: [], blocks: [], loops: [], starts: [0], uses: [] };
   addBlock(flat, root);
   return flat;
 }
 
 function addBlock(flat: Flat, block: Block): void {
   const { items, loops } = flat;
-  for (const item of block.head) add(flat, item, block.parent!);
+  const { head, kind } = block;
+  for (let i = 0; i < head.length; i++) add(flat, head[i]!, block.parent!);
   const start = items.length;
-  if (block.kind === 'loop') add(flat, { kind: 'label', label: block.label, loop: true }, block);
+  if (kind === 'loop') add(flat, { kind: 'label', label: block.label, loop: true }, block);
   for (let i = 0; i < block.items.length; i++) {
     const item = block.items[i]!;
-    if (item instanceof Block) addBlock(flat, item);
+    if (isBlock(item)) addBlock(flat, item);
     else add(flat, item, block);
   }
-  if (block.kind === 'if') add(flat, { kind: 'label', label: block.label, loop: false }, block);
-  if (block.kind === 'loop') loops.push({ start, end: items.length - 1, block });
+  if (kind === 'if') add(flat, { kind: 'label', label: block.label, loop: false }, block);
+  if (kind === 'loop') loops.push({ start, end: items.length - 1, block });
+}
+
+function isBlock(item: Item | Block): item is Block {
+  return item.kind === 'loop' || item.kind === 'if';
 }
 
 function add(flat: Flat, item: Item, block: Block): void {
-  const { items, blocks, starts, uses } = flat;
-  items.push(item);
-  blocks.push(block);
-  if (item.kind === 'ins') addUses(flat, item);
-  else if (item.kind === 'divide')
+  const { uses } = flat;
+  flat.items.push(item);
+  flat.blocks.push(block);
+  if (item.kind === 'ins') addUses(flat.registers, uses, item);
+  else if (item.kind === 'divide') {
+    flat.divides = true;
     for (let i = 0; i < item.args.length; i++) uses.push(4 * (item.args[i] as Reg).id + (i > 0 ? isRead : isWritten));
-  starts.push(uses.length);
+  }
+  flat.starts.push(uses.length);
 }
 
-function addUses({ registers, uses }: Flat, item: Item & { readonly kind: 'ins' }): void {
-  const { args, row, mask } = item;
-  const { operands } = row;
+function addUses(registers: Registers, uses: number[], item: Item & { readonly kind: 'ins' }): void {
+  const { args, mask } = item;
+  const { roles } = item.row;
+  const keeps = mask !== null && registers.keepsLanes(item);
   for (let i = 0; i < args.length; i++) {
     const a = args[i]!;
     if (typeof a === 'number') continue;
     if (a instanceof Reg) {
-      const { reads, writes } = operands[i]!;
-      const keeps = mask !== null && writes && registers.keepsLanes(item);
-      uses.push(4 * a.id + (reads || keeps ? isRead : 0) + (writes ? isWritten : 0));
+      const role = roles[i]!;
+      uses.push(4 * a.id + (keeps && role === isWritten ? isRead + isWritten : role));
       continue;
     }
-    if (a.base instanceof Reg) uses.push(4 * a.base.id + isRead);
-    if (a.index !== null) uses.push(4 * a.index.id + isRead);
+    const { base, index } = a;
+    if (typeof base === 'object') uses.push(4 * base.id + isRead);
+    if (index !== null) uses.push(4 * index.id + isRead);
   }
   if (mask !== null) uses.push(4 * mask.id + isRead);
 }
@@ -82,7 +92,10 @@ function addUses({ registers, uses }: Flat, item: Item & { readonly kind: 'ins' 
 export function dropUnread(flat: Flat): void {
   const { registers, regs, items, uses } = flat;
   const read = new Uint8Array(regs.length);
-  for (let u = 0; u < uses.length; u++) if ((uses[u]! & isRead) !== 0) read[uses[u]! >> 2] = 1;
+  for (let u = 0; u < uses.length; u++) {
+    const use = uses[u]!;
+    if ((use & isRead) !== 0) read[use >> 2] = 1;
+  }
   const gone = new Uint8Array(items.length);
   let some = false;
   for (let i = 0; i < items.length; i++) {
@@ -96,22 +109,29 @@ export function dropUnread(flat: Flat): void {
   if (some) drop(flat, gone);
 }
 
-/** Removes the marked items. */
+/** Removes the marked items, of which there are some. */
 export function drop({ items, blocks, loops, starts, uses }: Flat, gone: Uint8Array): void {
-  const before = new Int32Array(items.length + 1);
-  let kept = 0;
-  let end = 0;
-  for (let i = 0; i < items.length; i++) {
+  const { length } = items;
+  const before = new Int32Array(length + 1);
+  // What stands before the first of them stays where it is.
+  const first = gone.indexOf(1);
+  for (let i = 0; i < first; i++) before[i] = i;
+  let kept = first;
+  let end = starts[first]!;
+  let u = end;
+  for (let i = first; i < length; i++) {
     before[i] = kept;
-    if (gone[i] === 1) continue;
+    const to = starts[i + 1]!;
+    if (gone[i] === 1) {
+      u = to;
+      continue;
+    }
     items[kept] = items[i]!;
     blocks[kept] = blocks[i]!;
-    const from = starts[i]!;
-    const to = starts[i + 1]!;
     starts[kept++] = end;
-    for (let u = from; u < to; u++) uses[end++] = uses[u]!;
+    while (u < to) uses[end++] = uses[u++]!;
   }
-  before[items.length] = kept;
+  before[length] = kept;
   starts[kept] = end;
   items.length = blocks.length = kept;
   starts.length = kept + 1;

@@ -7,113 +7,165 @@
 import type { Block, Reg, RegClass } from '../form/code.ts';
 import { type Flat, isRead, isWritten } from './flat.ts';
 
-/** The live interval of a register: reads are at even, writes at odd positions. */
-export interface Interval {
-  readonly reg: Reg;
-  start: number;
-  end: number;
+/** The live intervals of registers, as lists by their numbers: reads are at even, writes at odd positions. */
+export interface Intervals {
+  readonly regs: readonly Reg[];
+  /** The registers of each class that are used, by start and then by number. */
+  readonly order: Readonly<Record<RegClass, number[]>>;
+  /** -1 for registers that are not used. */
+  readonly starts: Int32Array;
+  readonly ends: Int32Array;
   /** Uses, each as often as it is expected to run. */
-  weight: number;
-  /** Cost of spilling it. */
-  cost: number;
+  readonly weights: Float64Array;
 }
 
-/** The intervals by start; unused registers have none. */
-export function intervalsOf(flat: Flat): readonly Interval[] {
-  const { regs, uses } = flat;
-  // Positions of uses, ordered by register and position.
-  const from = new Int32Array(regs.length + 1);
-  for (let u = 0; u < uses.length; u++) from[(uses[u]! >> 2) + 1]!++;
-  for (let id = 0; id < regs.length; id++) from[id + 1] = from[id + 1]! + from[id]!;
-  const next = from.slice();
-  const used = new Int32Array(uses.length);
-  const reads = new Uint8Array(uses.length);
-  const found = fromFirstToLast(flat, next, used, reads);
-  const intervals: Interval[] = [];
-  for (let id = 0; id < regs.length; id++) {
-    const i = found[id];
-    if (i === undefined) continue;
-    throughLoops(flat, i, used, reads, from[id]!, next[id]!);
-    i.cost = ((i.reg.home === null ? 1.5 : 0.3) * i.weight) / (i.end - i.start + 1);
-    intervals.push(i);
-  }
-  return sorted(intervals);
-}
-
-/**
- * For each register what lies between its first use and its last one. Writes down where each use is and whether it reads; `next`: where a register's uses
- * begin, and then where they end.
- */
-function fromFirstToLast(
-  { regs, items, blocks, starts, uses }: Flat,
-  next: Int32Array,
-  used: Int32Array,
-  reads: Uint8Array,
-): readonly (Interval | undefined)[] {
-  const found = new Array<Interval | undefined>(regs.length).fill(undefined);
-  let around: Block | null = null;
-  let weight = 0;
-  for (let at = 0; at < items.length; at++) {
-    if (blocks[at] !== around) {
-      around = blocks[at]!;
-      weight = 8 ** Math.min(6, loopsAround(around));
-    }
-    for (let u = starts[at]!; u < starts[at + 1]!; u++) {
-      const use = uses[u]!;
-      const id = use >> 2;
-      const k = next[id]!;
-      next[id] = k + 1;
-      used[k] = at;
-      reads[k] = use & isRead;
-      const until = (use & isWritten) !== 0 ? 2 * at + 1 : 2 * at;
-      const i = found[id];
-      if (i === undefined) {
-        const start = reads[k] === 1 ? 2 * at : 2 * at + 1;
-        found[id] = { reg: regs[id]!, start, end: until, weight, cost: 0 };
-      } else {
-        if (until > i.end) i.end = until;
-        i.weight += weight;
-      }
-    }
-  }
+export function intervalsOf(flat: Flat): Intervals {
+  const { regs } = flat;
+  const starts = new Int32Array(regs.length).fill(-1);
+  const found: Intervals = {
+    regs,
+    order: { g: [], v: [], k: [] },
+    starts,
+    ends: new Int32Array(regs.length),
+    weights: new Float64Array(regs.length),
+  };
+  fromFirstToLast(flat, found);
+  throughLoops(flat, found);
+  sort(found);
   return found;
 }
 
-/** By start, then by number. */
-function sorted(intervals: readonly Interval[]): readonly Interval[] {
-  const { length } = intervals;
-  const keys = new Float64Array(length);
-  for (let k = 0; k < length; k++) keys[k] = intervals[k]!.start * length + k;
-  keys.sort();
-  const order = new Array<Interval>(length);
-  for (let k = 0; k < length; k++) order[k] = intervals[keys[k]! % length]!;
-  return order;
+/** For each register what lies between its first use and its last one. */
+function fromFirstToLast({ items, blocks, starts, uses }: Flat, found: Intervals): void {
+  const { starts: first, ends, weights } = found;
+  let around: Block | null = null;
+  let weight = 0;
+  let u = 0;
+  for (let at = 0; at < items.length; at++) {
+    const end = starts[at + 1]!;
+    if (u === end) continue;
+    if (blocks[at] !== around) {
+      around = blocks[at]!;
+      weight = 8 ** Math.min(6, around.loops);
+    }
+    for (; u < end; u++) {
+      const use = uses[u]!;
+      const id = use >> 2;
+      const until = 2 * at + ((use & isWritten) >> 1);
+      if (first[id]! < 0) {
+        first[id] = 2 * at + 1 - (use & isRead);
+        ends[id] = until;
+        weights[id] = weight;
+      } else {
+        if (until > ends[id]!) ends[id] = until;
+        weights[id]! += weight;
+      }
+    }
+  }
 }
 
-/**
- * Extends an interval over every loop that reads a value from before the loop or from the previous iteration. `used`: positions of uses, `reads`:
- * whether they read; this register's uses are those from `from` up to `to`.
- */
-function throughLoops(
-  { blocks, loops }: Flat,
-  i: Interval,
-  used: Int32Array,
-  reads: Uint8Array,
-  from: number,
-  to: number,
+/** By start, then by number. */
+function sort({ regs, order, starts }: Intervals): void {
+  const { length } = starts;
+  const keys = new Float64Array(length);
+  let count = 0;
+  for (let id = 0; id < length; id++) if (starts[id]! >= 0) keys[count++] = starts[id]! * length + id;
+  const used = keys.subarray(0, count).sort();
+  for (let k = 0; k < count; k++) {
+    const id = used[k]! % length;
+    order[regs[id]!.cls].push(id);
+  }
+}
+
+/** Extends intervals over every loop that reads a value from before the loop or from the previous iteration. */
+function throughLoops(flat: Flat, { regs, starts, ends }: Intervals): void {
+  const { blocks } = flat;
+  const passed = loopsPassed(flat);
+  // Where the uses of a register are kept, and one more for the end; -1 for those whose uses lie in one block with no loop between: nothing extends them.
+  const kept = new Int32Array(regs.length).fill(-1);
+  const crossing: number[] = [];
+  for (let id = 0; id < regs.length; id++) {
+    if (starts[id]! < 0) continue;
+    const first = starts[id]! >> 1;
+    const last = ends[id]! >> 1;
+    if (!regs[id]!.mutable && blocks[first] === blocks[last] && passed[first] === passed[last]) continue;
+    kept[id] = crossing.length;
+    crossing.push(id);
+  }
+  const uses = usesOf(flat, kept, crossing.length);
+  for (let c = 0; c < crossing.length; c++) {
+    const id = crossing[c]!;
+    extend(flat, id, uses, c, passed[starts[id]! >> 1]!, starts, ends);
+  }
+}
+
+/** For each item how many loops end before it; loops are in the order of their ends. */
+function loopsPassed({ items, loops }: Flat): Int32Array {
+  const passed = new Int32Array(items.length);
+  for (let i = 0, from = 0; i < loops.length; i++) {
+    const to = loops[i]!.end + 1;
+    passed.fill(i, from, to);
+    from = to;
+    if (i === loops.length - 1) passed.fill(loops.length, to);
+  }
+  return passed;
+}
+
+/** Items that use registers, ascending, and whether they read: one register after the other. */
+interface KeptUses {
+  readonly from: Int32Array;
+  readonly used: Int32Array;
+  readonly reads: Uint8Array;
+}
+
+function usesOf({ items, starts, uses }: Flat, kept: Int32Array, count: number): KeptUses {
+  const from = new Int32Array(count + 1);
+  for (let u = 0; u < uses.length; u++) {
+    const c = kept[uses[u]! >> 2]!;
+    if (c >= 0) from[c + 1]!++;
+  }
+  for (let c = 0; c < count; c++) from[c + 1]! += from[c]!;
+  const next = from.slice();
+  const used = new Int32Array(from[count]!);
+  const reads = new Uint8Array(from[count]!);
+  let u = 0;
+  for (let at = 0; at < items.length; at++) {
+    for (const end = starts[at + 1]!; u < end; u++) {
+      const use = uses[u]!;
+      const c = kept[use >> 2]!;
+      if (c < 0) continue;
+      const k = next[c]!++;
+      used[k] = at;
+      reads[k] = use & isRead;
+    }
+  }
+  return { from, used, reads };
+}
+
+/** Extends the interval of one register, whose uses are the `c`th that are kept; the loops before `loop` end before it. */
+function extend(
+  { regs, blocks, loops }: Flat,
+  id: number,
+  { from, used, reads }: KeptUses,
+  c: number,
+  loop: number,
+  starts: Int32Array,
+  ends: Int32Array,
 ): void {
-  const first = used[from]!;
+  const to = from[c + 1]!;
+  const first = used[from[c]!]!;
   const last = used[to - 1]!;
-  for (let at = 0; at < loops.length; at++) {
+  const { mutable } = regs[id]!;
+  for (let at = loop; at < loops.length; at++) {
     const { start, end, block } = loops[at]!;
     if (last < start || first > end) continue;
-    const k = firstFrom(used, start, from, to);
+    const k = firstFrom(used, start, from[c]!, to);
     if (used[k]! > end) continue;
-    if (i.start < 2 * start) i.end = Math.max(i.end, 2 * end + 1);
-    else if (i.reg.mutable && (reads[k] === 1 || !covers(blocks, used, k, to, end, block))) {
+    if (starts[id]! < 2 * start) ends[id] = Math.max(ends[id]!, 2 * end + 1);
+    else if (mutable && (reads[k] === 1 || !covers(blocks, used, k, to, end, block))) {
       // A later iteration may read what an earlier one left.
-      i.start = Math.min(i.start, 2 * start);
-      i.end = Math.max(i.end, 2 * end + 1);
+      starts[id] = Math.min(starts[id]!, 2 * start);
+      ends[id] = Math.max(ends[id]!, 2 * end + 1);
     } else if (last <= end) {
       // Every iteration sets it before reading it, and nothing outside reads it; the same holds for loops around.
       break;
@@ -131,12 +183,6 @@ function firstFrom(places: Int32Array, start: number, from: number, to: number):
     else high = middle;
   }
   return low;
-}
-
-function loopsAround(block: Block): number {
-  let count = 0;
-  for (let b: Block | null = block; b !== null; b = b.parent) if (b.kind === 'loop') count++;
-  return count;
 }
 
 /**
@@ -167,51 +213,115 @@ function removeAt<T>(list: T[], at: number): T {
   return gone;
 }
 
-/** Assigns machine registers of one class to intervals, in `places` by register number, -1 for spilled ones; returns whether all got one. */
-export function scan(
-  intervals: readonly Interval[],
-  cls: RegClass,
-  free: readonly number[],
-  places: Int32Array,
-): boolean {
-  const available = [...free].reverse();
-  const active: Interval[] = [];
-  let whole = true;
-  /** The earliest end of an active interval. */
-  let ends = Number.POSITIVE_INFINITY;
-  for (let at = 0; at < intervals.length; at++) {
-    const i = intervals[at]!;
-    if (i.reg.cls !== cls) continue;
-    places[i.reg.id] = -1;
-    if (ends < i.start) {
-      ends = Number.POSITIVE_INFINITY;
-      for (let k = active.length - 1; k >= 0; k--) {
-        const old = active[k]!;
-        if (old.end >= i.start) {
-          if (old.end < ends) ends = old.end;
-          continue;
-        }
-        available.push(places[old.reg.id]!);
-        removeAt(active, k);
-      }
+/** Later than all positions. */
+const never = 0x7fffffff;
+
+/** The registers whose intervals have begun and not ended, the first to end last. */
+class Active {
+  readonly #ids: Int32Array;
+  readonly #ends: Int32Array;
+  /** When each was added. */
+  readonly #turns: Int32Array;
+  #count = 0;
+  /** The earliest end. */
+  first = never;
+
+  constructor(most: number) {
+    this.#ids = new Int32Array(most);
+    this.#ends = new Int32Array(most);
+    this.#turns = new Int32Array(most);
+  }
+
+  add(id: number, end: number, turn: number): void {
+    const ids = this.#ids;
+    const ends = this.#ends;
+    const turns = this.#turns;
+    let at = this.#count++;
+    for (; at > 0 && ends[at - 1]! < end; at--) {
+      ids[at] = ids[at - 1]!;
+      ends[at] = ends[at - 1]!;
+      turns[at] = turns[at - 1]!;
     }
+    ids[at] = id;
+    ends[at] = end;
+    turns[at] = turn;
+    this.first = ends[this.#count - 1]!;
+  }
+
+  /** Those that end before a position go, and give back their machine registers, the one added last first. */
+  drop(before: number, places: Int32Array, available: number[]): void {
+    const ends = this.#ends;
+    const all = this.#count;
+    let kept = all;
+    while (kept > 0 && ends[kept - 1]! < before) kept--;
+    this.first = kept === 0 ? never : ends[kept - 1]!;
+    const ids = this.#ids;
+    const turns = this.#turns;
+    this.#count = kept;
+    for (let rest = all - kept; rest > 0; rest--) {
+      let last = kept;
+      for (let k = kept + 1; k < all; k++) if (turns[k]! > turns[last]!) last = k;
+      available.push(places[ids[last]!]!);
+      turns[last] = -1;
+    }
+  }
+
+  /** The one that costs least to spill, if less than a register that is to begin; else that one. */
+  cheapest(id: number, { regs, starts, ends, weights }: Intervals): number {
+    // What is in memory anyway need not be stored.
+    const costOf = (r: number): number =>
+      ((regs[r]!.home === null ? 1.5 : 0.3) * weights[r]!) / (ends[r]! - starts[r]! + 1);
+    let victim = id;
+    let turn = -1;
+    let least = costOf(id);
+    for (let k = 0; k < this.#count; k++) {
+      const cost = costOf(this.#ids[k]!);
+      if (cost > least || (cost === least && this.#turns[k]! > turn)) continue;
+      victim = this.#ids[k]!;
+      turn = this.#turns[k]!;
+      least = cost;
+    }
+    return victim;
+  }
+
+  remove(id: number): void {
+    let at = 0;
+    while (this.#ids[at] !== id) at++;
+    this.#count--;
+    for (; at < this.#count; at++) {
+      this.#ids[at] = this.#ids[at + 1]!;
+      this.#ends[at] = this.#ends[at + 1]!;
+      this.#turns[at] = this.#turns[at + 1]!;
+    }
+  }
+}
+
+/** Assigns machine registers of one class to intervals, in `places` by register number, -1 for spilled ones; returns whether all got one. */
+export function scan(intervals: Intervals, cls: RegClass, free: readonly number[], places: Int32Array): boolean {
+  const { regs, starts, ends } = intervals;
+  const ids = intervals.order[cls];
+  const available = [...free].reverse();
+  const active = new Active(free.length);
+  let whole = true;
+  for (let at = 0; at < ids.length; at++) {
+    const id = ids[at]!;
+    const start = starts[id]!;
+    places[id] = -1;
+    if (active.first < start) active.drop(start, places, available);
     if (available.length > 0) {
-      const { hint } = i.reg;
+      const { hint } = regs[id]!;
       const wanted = hint === null || hint.cls !== cls ? -1 : available.indexOf(places[hint.id]!);
-      places[i.reg.id] = wanted < 0 ? available.pop()! : removeAt(available, wanted);
-      active.push(i);
-      if (i.end < ends) ends = i.end;
+      places[id] = wanted < 0 ? available.pop()! : removeAt(available, wanted);
+      active.add(id, ends[id]!, at);
       continue;
     }
     whole = false;
-    let victim = i;
-    for (const other of active) if (other.cost < victim.cost) victim = other;
-    if (victim === i) continue;
-    places[i.reg.id] = places[victim.reg.id]!;
-    places[victim.reg.id] = -1;
-    removeAt(active, active.indexOf(victim));
-    active.push(i);
-    if (i.end < ends) ends = i.end;
+    const victim = active.cheapest(id, intervals);
+    if (victim === id) continue;
+    places[id] = places[victim]!;
+    places[victim] = -1;
+    active.remove(victim);
+    active.add(id, ends[id]!, at);
   }
   return whole;
 }

@@ -4,7 +4,13 @@
  *
  * Source: Arm Architecture Reference Manual for A-profile (DDI 0487), chapter C. Every row is compared with a disassembler (rows.test.ts).
  */
-import type { Condition, Operand as AnyOperand, RegClass, Row as AnyRow } from '../form/code.ts';
+import {
+  type Condition,
+  type Operand as AnyOperand,
+  type RegClass,
+  rolesOf,
+  type Row as AnyRow,
+} from '../form/code.ts';
 
 /**
  * Kinds of operands. `r`: a general register of 4 or 8 bytes as the instruction says; `w`, `x`: of 4, of 8; `X`: of 8, where 31 is
@@ -112,6 +118,7 @@ function row(key: string, code: number, operands: string, memory: { bytes?: numb
     name: key.replace(/:.*$/, ''),
     code: code >>> 0,
     operands: parsed,
+    roles: rolesOf(parsed),
     sized: parsed.some(({ kind }) => kind === 'r'),
     bytes: memory.bytes ?? 0,
     literal: (memory.literal ?? 0) >>> 0,

@@ -70,7 +70,7 @@ function floatOperation({ b }: Context, op: string, kind: Kind, args: readonly R
   const suffix = kind === 'f32' ? 's' : 'd';
   const [x, y] = args as [Reg, Reg];
   const name = floatNames[op];
-  if (name !== undefined) return b.op(`${name}:${suffix}`, 16, ...args);
+  if (name !== undefined) return b.op(`${name}:${suffix}`, 16, args[0], args[1], args[2]);
   switch (op) {
     case 'RECIP':
       return b.op(`fdiv:${suffix}`, 16, b.float(1, widthOf(kind)), x);
@@ -82,7 +82,7 @@ function floatOperation({ b }: Context, op: string, kind: Kind, args: readonly R
       return compareFloats(b, 'UNORD', kind, x, x);
     case 'MULADD':
     case 'FMA':
-      return b.op(`fmadd:${suffix}`, 16, ...args);
+      return b.op(`fmadd:${suffix}`, 16, args[0], args[1], args[2]);
     default:
       return refuse(`${op} on floats is not an instruction of this engine; decompose it first`);
   }

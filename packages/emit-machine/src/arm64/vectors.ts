@@ -16,7 +16,7 @@ export function vectorOperation(ctx: Context, n: KNode, kind: Kind): Make | null
 function floats({ b }: Context, { op }: KNode, kind: Kind): Make {
   const lanes = kind === 'f32' ? '4s' : '2d';
   const name = floatNames[op];
-  if (name !== undefined) return (args) => b.op(`${name}:${lanes}`, 16, ...args);
+  if (name !== undefined) return (args) => b.op(`${name}:${lanes}`, 16, args[0], args[1], args[2]);
   switch (op) {
     case 'RECIP':
       return ([x]) => b.op(`fdiv:${lanes}`, 16, b.float(1, widthOf(kind)), x!);
@@ -44,7 +44,7 @@ function integers(ctx: Context, n: KNode, kind: Kind): Make | null {
   const width = widthOf(kind);
   const lanes = width === 4 ? '4s' : '2d';
   const signed = kind[0] === 'i';
-  if (logic[op] !== undefined) return (args) => b.op(logic[op]!, 16, ...args);
+  if (logic[op] !== undefined) return (args) => b.op(logic[op]!, 16, args[0], args[1], args[2]);
   switch (op) {
     case 'ADD':
     case 'SUB':

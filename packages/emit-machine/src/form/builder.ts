@@ -115,13 +115,14 @@ export class Builder {
   }
 
   /** A new register for the result of an instruction, its first operand. */
-  op(key: string, size: number, ...args: Arg[]): Reg {
+  op(key: string, size: number, x?: Arg, y?: Arg, z?: Arg): Reg {
     const row = this.#machine.rowOf(key);
     const d = this.reg(row.operands[0]!.cls!);
-    const all = new Array<Arg>(args.length + 1);
-    all[0] = d;
-    for (let i = 0; i < args.length; i++) all[i + 1] = args[i]!;
-    this.current.items.push({ kind: 'ins', row, size, args: all, mask: null, zero: false });
+    let args: Arg[];
+    if (x === undefined) args = [d];
+    else if (y === undefined) args = [d, x];
+    else args = z === undefined ? [d, x, y] : [d, x, y, z];
+    this.current.items.push({ kind: 'ins', row, size, args, mask: null, zero: false });
     return d;
   }
 

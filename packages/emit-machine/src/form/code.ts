@@ -25,6 +25,13 @@ export interface Operand {
 export interface Row {
   readonly name: string;
   readonly operands: readonly Operand[];
+  /** For each operand, 1 if it is read, and 2 more if it is written. */
+  readonly roles: readonly number[];
+}
+
+/** The roles of operands, as a row has them. */
+export function rolesOf(operands: readonly Operand[]): readonly number[] {
+  return operands.map(({ reads, writes }) => (reads ? 1 : 0) + (writes ? 2 : 0));
 }
 
 /** A register before allocation. */
@@ -35,6 +42,8 @@ export class Reg {
   readonly block: Block;
   /** True if it is written more than once by design: a register of the program, a counter. */
   readonly mutable: boolean;
+  /** True for the counter of the loop in whose block it is made: it changes between iterations only. */
+  isCounter = false;
   /** Memory that always holds its value: constants, parameters in the frame. */
   home: Memory | null = null;
   /** What it was copied from. */
@@ -110,6 +119,8 @@ export class Label {
 export class Block {
   readonly parent: Block | null;
   readonly depth: number;
+  /** Loops around it and itself, if it is one. */
+  readonly loops: number;
   readonly kind: 'root' | 'loop' | 'if';
   /** True if it runs whenever the parent does. */
   readonly certain: boolean;
@@ -121,6 +132,7 @@ export class Block {
   constructor(parent: Block | null, kind: Block['kind'], certain: boolean) {
     this.parent = parent;
     this.depth = parent === null ? 0 : parent.depth + 1;
+    this.loops = (parent === null ? 0 : parent.loops) + (kind === 'loop' ? 1 : 0);
     this.kind = kind;
     this.certain = certain;
   }

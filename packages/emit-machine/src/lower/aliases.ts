@@ -2,14 +2,7 @@
  * Which reads of a program's registers need no copy: those whose register is not written again before the last use of the read. Where
  * they are, the value is used from the register itself.
  */
-import {
-  blocksOf,
-  type findRareSides,
-  type KNode,
-  type KNodeOf,
-  operandsOf,
-  type Program,
-} from '@polygrad/core/kernel';
+import { blocksOf, type findRareSides, type KNode, type KNodeOf, linearOf, type Program } from '@polygrad/core/kernel';
 
 /** Finds reads of registers whose value does not change before its last use: those need no copy. */
 export class Aliases {
@@ -35,10 +28,12 @@ export class Aliases {
     for (let at = 0; at < body.length; at++) {
       const n = body[at]!;
       const place = later.size === 0 ? at : (later.get(n) ?? at);
-      const operands = operandsOf(n);
-      for (let i = 0; i < operands.length; i++) {
-        const s = operands[i]!;
-        if (s.op === 'LOAD' && s.src[0].op === 'REG') this.#last.set(s, Math.max(place, this.#last.get(s) ?? 0));
+      const { src } = n;
+      if (n.op !== 'LOAD' && n.op !== 'STORE' && n.op !== 'ATOMIC') this.#use(src, 0, place);
+      else {
+        // As `operandsOf` says, without a list.
+        if (n.src[0].op !== 'REG') this.#use(linearOf(n.src[1]).terms, 0, place);
+        this.#use(src, 2, place);
       }
       if (n.op !== 'STORE' || n.src[0].op !== 'REG') continue;
       let all = this.#stores.get(n.src[0]);
@@ -47,6 +42,14 @@ export class Aliases {
       const list = all.get(index);
       if (list === undefined) all.set(index, [at]);
       else list.push(at);
+    }
+  }
+
+  /** Values that are used at a position, from the `first` on. */
+  #use(values: readonly KNode[], first: number, at: number): void {
+    for (let i = first; i < values.length; i++) {
+      const s = values[i]!;
+      if (s.op === 'LOAD' && s.src[0].op === 'REG') this.#last.set(s, Math.max(at, this.#last.get(s) ?? 0));
     }
   }
 

@@ -48,7 +48,7 @@ export function findFolds({ body }: Program, uses: Uses, vectorBytes: number): F
 }
 
 function isCombined({ op, lanes, dtype }: KNode): boolean {
-  if (!combining.has(op) || lanes !== 1) return false;
+  if (lanes !== 1 || !combining.has(op)) return false;
   // Of integers those that positions of extrema need.
   return dtype === 'float32' || dtype === 'float64' || (dtype === 'int32' && (op === 'MIN' || op === 'MAX'));
 }

@@ -110,7 +110,7 @@ export class Accesses {
     const { base, index: by, scale, offset } = at as Place & { readonly base: Reg; readonly index: Reg };
     const make = (): Reg => machine.basics.address(b, { base, index: by, scale, offset: 0 });
     const reached = (address: Reg): Place => ({ base: address, index: null, scale: 1, offset });
-    if (by.mutable && !isCounter(by)) return reached(make());
+    if (by.mutable && !by.isCounter) return reached(make());
     const key = `at ${base.id} ${by.id} ${scale}`;
     const old = this.#made.get(key);
     if (old !== undefined && this.#isOpen(old)) return reached(old);
@@ -139,14 +139,14 @@ export class Accesses {
     }
     let low = 0;
     let high = 0;
-    form.terms.forEach((t, i) => {
+    for (let i = 0; i < form.terms.length; i++) {
       const c = form.coefs[i]!;
-      const bounds = this.#boundsOf(t);
+      const bounds = this.#boundsOf(form.terms[i]!);
       const least = bounds[0];
       const most = bounds[1];
       low += c * (c > 0 ? least : most);
       high += c * (c > 0 ? most : least);
-    });
+    }
     const further_ = offset + form.offset * bytes;
     const near = Math.abs(further_) < 2 ** 31 - 4096;
     if (form.terms.length === 0 && near) return { base, index: null, scale: 1, offset: further_ };
@@ -157,9 +157,9 @@ export class Accesses {
       const sum = this.#sum(form.terms, form.coefs, 0);
       return { base, index: form.offset <= 0 ? sum : this.#extended(sum), scale: bytes, offset: further_ };
     }
-    const [first] = form.coefs;
-    if (form.terms.length === 1 && first! > 0 && [1, 2, 4, 8].includes(first! * bytes))
-      return { base, index: this.#scopes.term(form.terms[0]!), scale: first! * bytes, offset: further_ };
+    const scale = form.terms.length === 1 ? form.coefs[0]! * bytes : 0;
+    if (scale === 1 || scale === 2 || scale === 4 || scale === 8)
+      return { base, index: this.#scopes.term(form.terms[0]!), scale, offset: further_ };
     return { base, index: this.#sum(form.terms, form.coefs, 0), scale: bytes, offset: further_ };
   }
 
@@ -175,7 +175,7 @@ export class Accesses {
   #extended(sum: Reg): Reg {
     const { b } = this.#ctx;
     const make = (): Reg => this.#ctx.machine.basics.extend(b, sum);
-    if (sum.mutable && !isCounter(sum)) return make();
+    if (sum.mutable && !sum.isCounter) return make();
     const key = `extended ${sum.id}`;
     const old = this.#made.get(key);
     if (old !== undefined && this.#isOpen(old)) return old;
@@ -206,7 +206,7 @@ export class Accesses {
     for (let i = 0; i < regs.length; i++) {
       const reg = regs[i]!;
       const coef = factors[i]!;
-      kept &&= !reg.mutable || isCounter(reg);
+      kept &&= !reg.mutable || reg.isCounter;
       sum = kept ? this.#sumOf(sum, reg, coef) : machine.basics.addProduct(b, sum, reg, coef);
     }
     if (sum === null) return b.integer(offset);
@@ -219,7 +219,9 @@ export class Accesses {
     const { b, machine } = this.#ctx;
     let list = this.#sums.get(reg);
     if (list === undefined) this.#sums.set(reg, (list = []));
-    const known = list.find((s) => s.before === before && s.coef === coef);
+    let known: Sum | undefined;
+    for (let i = 0; i < list.length && known === undefined; i++)
+      if (list[i]!.before === before && list[i]!.coef === coef) known = list[i];
     if (known !== undefined && this.#isOpen(known.sum)) return known.sum;
     const sum = b.in(this.#innermost(before, reg), () => machine.basics.addProduct(b, before, reg, coef));
     if (known === undefined) list.push({ before, coef, sum });
@@ -375,7 +377,7 @@ export class Accesses {
   }
 
   #storeParts(store: Access['storePart'], parts: readonly Reg[], bytes: number, at: Place): void {
-    for (const [p, part] of parts.entries()) store(this.#ctx.b, bytes, further(at, p * bytes), part);
+    for (let p = 0; p < parts.length; p++) store(this.#ctx.b, bytes, further(at, p * bytes), parts[p]!);
   }
 
   /** True if the stores of one iteration of the innermost loop are adjacent, and those of the next iteration follow them. */
@@ -412,18 +414,6 @@ export class Accesses {
     const { flops, bytes } = this.#scopes.cost;
     return flops <= most * bytes && mem.arg.length * bytesOf(mem.dtype) >= streamBytes;
   }
-}
-
-/** True for a register that changes between iterations: a counter; registers of programs change anywhere. */
-function isCounter(reg: Reg): boolean {
-  return reg.mutable && counters.has(reg);
-}
-
-const counters = new WeakSet<Reg>();
-
-/** Marks a register as the counter of the loop in whose block it is made. */
-export function markCounter(reg: Reg): void {
-  counters.add(reg);
 }
 
 /** True for a constant of zeros, all bits of it. */

@@ -28,7 +28,7 @@ import { Comparisons, isComparison } from './comparisons.ts';
 import { Copies, type Copy, type Linear } from './copies.ts';
 import { findFolds, type Folds, lowerFold } from './folds.ts';
 import { bitcastHalf, isPacked } from './halves.ts';
-import { Accesses, markCounter, type Scopes } from './memory.ts';
+import { Accesses, type Scopes } from './memory.ts';
 import { findNeighbours, type Neighbours } from './neighbours.ts';
 import { Registers } from './registers.ts';
 import { Squares } from './squares.ts';
@@ -291,15 +291,23 @@ class Lowering implements Context {
         : this.#accesses.load(n, this.#splatLanes(n), this.#isPacked(n));
     if (n.op === 'BITCAST' && (n.dtype === 'float16' || n.src[0].dtype === 'float16'))
       return bitcastHalf(this, n, this.#isPacked(n.src[0]) || this.#isPacked(n));
-    const made = this.#neighbours(n) ?? this.#folded(n) ?? this.#splatted(n) ?? this.#chosen(n) ?? lowerValue(this, n);
+    const made = this.#better(n) ?? lowerValue(this, n);
     // The value must not change with the register that it is in.
-    if (!made.parts.some((r) => r.mutable)) return made;
+    let changes = false;
+    for (let i = 0; i < made.parts.length; i++) if (made.parts[i]!.mutable) changes = true;
+    if (!changes) return made;
     return { parts: made.parts.map((r) => (r.mutable ? this.b.copy(r) : r)), width: made.width };
+  }
+
+  /** What is made otherwise than by the node alone, or null. */
+  #better(n: KNode): Lowered | null {
+    if (n.op === 'VEC') return n.src.length === 1 ? this.#splatted(n) : this.#neighbours(n);
+    if (n.op === 'WHERE') return this.#chosen(n);
+    return this.#folded(n);
   }
 
   /** A vector of neighbouring elements. */
   #neighbours(n: KNode): Lowered | null {
-    if (n.op !== 'VEC') return null;
     const columns = this.#found.squares.get(n);
     if (columns !== undefined) return this.#squares.vector(n, columns);
     const parts = this.#found.windows.get(n);
@@ -417,7 +425,7 @@ class Lowering implements Context {
     const start = b.integer(first);
     const block = b.openLoop(typeof limit === 'number');
     const counter = b.reg('g', true);
-    markCounter(counter);
+    counter.isCounter = true;
     b.in(block.parent!, () => b.move(counter, start));
     for (let by = 0; by < step; by++) this.#copy(n, from, to, { block, base: counter, by });
     this.machine.basics.count(b, counter, step);

@@ -64,16 +64,18 @@ function vectorOf(ctx: Context, n: KNode): Lowered {
 }
 
 function operation(ctx: Context, n: KNode): Lowered {
-  const better = pickedExtremum(ctx, n) ?? rotated(ctx, n);
+  const better = n.op === 'WHERE' ? pickedExtremum(ctx, n) : n.op === 'OR' ? rotated(ctx, n) : null;
   if (better !== null) return better;
-  const kind = kindOf(n.src[n.op === 'WHERE' ? 1 : 0]!.dtype);
+  const { src } = n;
+  const kind = kindOf(src[n.op === 'WHERE' ? 1 : 0]!.dtype);
   const width = widthOf(kind);
-  const operands = n.src.map((s) => ctx.get(s));
   const { lanes, operations } = ctx.machine;
   if (n.lanes === 1) {
-    const args = operands.map((o) => o.parts[0]!);
+    const args = new Array<Reg>(src.length);
+    for (let i = 0; i < src.length; i++) args[i] = ctx.get(src[i]!).parts[0]!;
     return { parts: [operations.scalar(ctx, n.op, kind, args, n)], width };
   }
+  const operands = src.map((s) => ctx.get(s));
   if (kind === 'bool') return boolOperation(ctx, n, operands);
   const [x, y, z] = operands as [Lowered, Lowered, Lowered];
   switch (n.op) {

@@ -1,13 +1,11 @@
 /**
  * The assembler: instructions of the table as bytes, labels, and constants behind the code.
  */
-import { type Condition, type MemoryPlace, type Place, poolBase } from '../form/code.ts';
+import { type Condition, type Place, poolBase } from '../form/code.ts';
 import { conditions, type Row } from './rows.ts';
 
 /** Most bytes of an instruction, rounded up. */
 const mostBytes = 16;
-
-const none: MemoryPlace = { base: 0, index: -1, scale: 1, offset: 0 };
 
 function isByte(x: number): boolean {
   return x >= -128 && x <= 127;
@@ -54,28 +52,19 @@ export class Assembler {
   }
 
   #legacy(row: Row, size: number, places: readonly Place[]): void {
-    let reg = Math.max(0, row.extension);
-    let rm: Place | null = null;
-    let constant = 0;
-    let byteRegister = false;
-    const { operands } = row;
-    for (let i = 0; i < operands.length; i++) {
-      const o = operands[i]!;
-      const p = places[i]!;
-      if (o.field === 'I') constant = p as number;
-      else if (o.field === 'R') reg = p as number;
-      else rm = p;
-      if (o.kind === 'b' && typeof p === 'number' && p >= 4 && p < 8) byteRegister = true;
-    }
+    const { at } = row;
+    const reg = at.R < 0 ? Math.max(0, row.extension) : (places[at.R] as number);
+    const place = at.M < 0 ? null : places[at.M]!;
+    const constant = at.I < 0 ? 0 : (places[at.I] as number);
     if (row.prefix === 1) this.#byte(0x66);
     const wide = row.evexW === 1 || (size === 8 && row.general);
-    const place = rm;
     // A register in the opcode is extended by the bit of the field that holds it.
-    const inOpcode = place === null && row.operands[0]?.field === 'R';
-    const [x, b] = place === null ? [0, inOpcode ? reg >> 3 : 0] : extensionOf(place);
+    const inOpcode = place === null && at.R === 0;
+    const x = place === null ? 0 : indexBit(place);
+    const b = place === null ? (inOpcode ? reg >> 3 : 0) : baseBit(place);
     const rex =
       (wide && row.name !== 'push' && row.name !== 'pop' ? 8 : 0) | (inOpcode ? 0 : (reg >> 3) << 2) | (x << 1) | b;
-    if (rex !== 0 || byteRegister) this.#byte(0x40 | rex);
+    if (rex !== 0 || (row.bytes && needsRex(row, places))) this.#byte(0x40 | rex);
     if (row.map === 1) this.#byte(0x0f);
     const short = row.constant === -1 && isByte(constant);
     let opcode = row.opcode;
@@ -98,31 +87,22 @@ export class Assembler {
   }
 
   #vector(row: Row, size: number, places: readonly Place[], mask: number, zero: boolean): void {
-    let reg = Math.max(0, row.extension);
-    let rm: Place = 0;
-    let hasRm = false;
-    let second = 0;
-    let constant = -1;
-    let high = mask !== 0;
-    const { operands } = row;
-    for (let i = 0; i < operands.length; i++) {
-      const o = operands[i]!;
-      const p = places[i]!;
-      if (o.vector && typeof p === 'number' && p >= 16) high = true;
-      if (o.field === 'R') reg = p as number;
-      else if (o.field === 'V') second = p as number;
-      else if (o.field === 'S') constant = (p as number) << 4;
-      else if (o.field === 'I') constant = p as number;
-      else {
-        rm = p;
-        hasRm = true;
-      }
+    const { at } = row;
+    const reg = at.R < 0 ? Math.max(0, row.extension) : (places[at.R] as number);
+    const second = at.V < 0 ? 0 : (places[at.V] as number);
+    const rm = at.M < 0 ? 0 : places[at.M]!;
+    let constant = at.I < 0 ? -1 : (places[at.I] as number);
+    let high = mask !== 0 || reg >= 16 || second >= 16 || (typeof rm === 'number' && rm >= 16);
+    if (at.S >= 0) {
+      const last = places[at.S] as number;
+      constant = last << 4;
+      high ||= last >= 16;
     }
     if (row.vex && !high && size < 64) {
       const w = row.general ? Number(size === 8) : row.vexW;
       this.#vex(row, reg, second, rm, w, row.long ?? Number(size === 32));
       this.#byte(row.opcode);
-      if (hasRm || row.operands.length > 0) this.#modrm(reg, rm, 1);
+      if (row.operands.length > 0) this.#modrm(reg, rm, 1);
     } else {
       if (!row.evex) throw new Error(`[emit-machine] ${row.name} cannot be written with these registers`);
       this.#evex(row, reg, second, rm, size, (Number(zero) << 7) | mask);
@@ -135,7 +115,8 @@ export class Assembler {
   }
 
   #vex({ map, prefix }: Row, reg: number, second: number, rm: Place, w: number, long: number): void {
-    const [x, b] = extensionOf(rm);
+    const x = indexBit(rm);
+    const b = baseBit(rm);
     const last = (w << 7) | ((~second & 15) << 3) | (long << 2) | prefix;
     if (map === 1 && w === 0 && x === 0 && b === 0) {
       this.#byte(0xc5);
@@ -149,11 +130,8 @@ export class Assembler {
 
   /** `masking`: the register of a mask, and in bit 7 whether what it leaves out becomes zero. */
   #evex({ map, prefix, evexW }: Row, reg: number, second: number, rm: Place, size: number, masking: number): void {
-    let [x, b] = extensionOf(rm);
-    if (typeof rm === 'number') {
-      x = (rm >> 4) & 1;
-      b = (rm >> 3) & 1;
-    }
+    const x = typeof rm === 'number' ? (rm >> 4) & 1 : indexBit(rm);
+    const b = baseBit(rm);
     const long = size === 64 ? 2 : size === 32 ? 1 : 0;
     const all = this.#bytes;
     const at = this.#length;
@@ -251,9 +229,21 @@ const nops: readonly (readonly number[])[] = [
 /** Shares of a vector's bytes. */
 const shares = { v: 1, h: 1 / 2, q: 1 / 4, e: 1 / 8 } as const;
 
-/** The bits of index and base that prefixes hold. */
-function extensionOf(rm: Place): [number, number] {
-  if (typeof rm === 'number') return [0, (rm >> 3) & 1];
-  const { base, index } = rm.base === poolBase ? none : rm;
-  return [index >= 0 ? (index >> 3) & 1 : 0, (base >> 3) & 1];
+// The bits of index and base that prefixes hold. Constants have neither.
+
+function indexBit(rm: Place): number {
+  return typeof rm === 'number' || rm.index < 0 ? 0 : (rm.index >> 3) & 1;
+}
+
+function baseBit(rm: Place): number {
+  if (typeof rm === 'number') return (rm >> 3) & 1;
+  return rm.base === poolBase ? 0 : (rm.base >> 3) & 1;
+}
+
+/** True if a byte is in a register whose lowest byte has a name of its own. */
+function needsRex({ operands }: Row, places: readonly Place[]): boolean {
+  return operands.some(({ kind }, i) => {
+    const p = places[i]!;
+    return kind === 'b' && typeof p === 'number' && p >= 4 && p < 8;
+  });
 }

@@ -12,7 +12,16 @@ const remainder = 2;
 const generalRegisters = [1, 6, 7, 8, 9, 10, 11, 0, 2, 3, 5, 12, 13, 14, 15];
 const scratchGeneral = [0, 2, 1];
 
-function classes({ isa, registers }: MachineTarget, divides: boolean): Classes {
+/** For each target, without divisions and with them. */
+const known = new WeakMap<MachineTarget, Classes[]>();
+
+function classes(target: MachineTarget, divides: boolean): Classes {
+  let both = known.get(target);
+  if (both === undefined) known.set(target, (both = []));
+  return (both[Number(divides)] ??= classesOf(target, divides));
+}
+
+function classesOf({ isa, registers }: MachineTarget, divides: boolean): Classes {
   const count = isa === 'x64-v4' ? 32 : 16;
   const vectors = Array.from({ length: count }, (_, i) => i);
   const general = generalRegisters.filter((r) => !divides || (r !== quotient && r !== remainder));

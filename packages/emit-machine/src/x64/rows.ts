@@ -4,7 +4,13 @@
  * Sources: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2. Every row is compared with a disassembler (rows.test.ts).
  */
 
-import type { Condition, Operand as AnyOperand, RegClass, Row as AnyRow } from '../form/code.ts';
+import {
+  type Condition,
+  type Operand as AnyOperand,
+  type RegClass,
+  rolesOf,
+  type Row as AnyRow,
+} from '../form/code.ts';
 
 /**
  * Kinds of operands. Vectors: `v` as wide as the instruction says, `h` half, `q` a quarter, `e` an eighth of it (registers of
@@ -21,8 +27,6 @@ export interface Operand extends AnyOperand {
   readonly field: Field;
   /** Only memory or only a register is allowed; null: both if the field is M. */
   readonly only: 'memory' | 'register' | null;
-  /** True for vectors and single floats: EVEX encodes more of their registers. */
-  readonly vector: boolean;
 }
 
 export interface Row extends AnyRow {
@@ -44,6 +48,10 @@ export interface Row extends AnyRow {
   /** Fixed value of the register field if it holds no operand, or -1. */
   readonly extension: number;
   readonly operands: readonly Operand[];
+  /** Which operand is in each field, -1 for none. */
+  readonly at: Readonly<Record<Field, number>>;
+  /** True if an operand is one byte of a general register. */
+  readonly bytes: boolean;
   /** True if an operand is a general register of 4 or 8 bytes. */
   readonly general: boolean;
   /** The unit of short displacements with EVEX: a share of the vector's bytes, or bytes. */
@@ -77,7 +85,6 @@ function parse(text: string): readonly Operand[] {
     only: t.includes('!') ? 'memory' : t.includes('.') ? 'register' : null,
     cls: classOf(t[0] as OperandKind),
     folds: t[1] === 'M' && !t.includes('.'),
-    vector: 'vhqexysd'.includes(t[0]!),
   }));
 }
 
@@ -111,9 +118,10 @@ function row(
   extra: Extra = {},
 ): void {
   const parsed = parse(operands);
-  const rm = parsed.find((o) => o.field === 'M');
+  const at = (field: Field): number => parsed.findIndex((o) => o.field === field);
+  const rm = parsed[at('M')];
   const name = key.replace(/[:].*$/, '');
-  const hasConstant = parsed.some((o) => o.field === 'I');
+  const hasConstant = at('I') >= 0;
   table.set(key, {
     name,
     evexName: extra.evexName ?? name,
@@ -127,6 +135,9 @@ function row(
     opcode,
     extension: extra.extension ?? -1,
     operands: parsed,
+    roles: rolesOf(parsed),
+    at: { R: at('R'), M: at('M'), V: at('V'), S: at('S'), I: at('I') },
+    bytes: parsed.some((o) => o.kind === 'b'),
     general: parsed.some((o) => o.kind === 'r'),
     unit: extra.unit ?? (rm === undefined ? 'v' : (units[rm.kind] ?? 'v')),
     constant: extra.constant ?? (hasConstant ? 1 : 0),

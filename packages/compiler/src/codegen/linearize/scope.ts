@@ -22,6 +22,8 @@ export interface Tile {
   readonly count: number;
   readonly lanes: number;
   readonly step: KNode;
+  /** The values of the copies, lane by lane, as far as they were asked for. */
+  readonly values: KNode[];
   /** Elements before this one were counted already; null: none. */
   readonly from: KNode | null;
   /** The copy being lowered. */
@@ -102,7 +104,7 @@ export class Scope {
   /** Runs the body with the range open as a tile, whose copies are consecutive unless a step is given. */
   withTile(r: Range, { base, count, lanes, step = this.e.i32(lanes), from = null }: Copies, body: () => void): void {
     this.#enter(r, -1);
-    this.tiles.push({ range: r, base, count, lanes, step, from, copy: 0, only: null });
+    this.tiles.push({ range: r, base, count, lanes, step, values: [], from, copy: 0, only: null });
     body();
     this.tiles.pop();
     this.#levels.delete(r);
@@ -139,7 +141,7 @@ export class Scope {
         const t = tiles[i]!;
         t.copy = rest % t.count;
         rest = (rest - t.copy) / t.count;
-        this.#values.set(t.range, this.#start(t));
+        this.#values.set(t.range, this.#start(t, 0));
       }
       if (tiles.some((t) => t.only !== null && t.only !== t.copy)) continue;
       this.vector = vector;
@@ -165,10 +167,11 @@ export class Scope {
     tile.only = null;
   }
 
-  /** First value of the current copy. */
-  #start({ base, copy, step }: Tile): KNode {
-    const { e } = this;
-    return e.add(base, e.mul(copy, step));
+  /** The value of a lane of the current copy. */
+  #start(tile: Tile, lane: number): KNode {
+    const { copy } = tile;
+    return (tile.values[copy * tile.lanes + lane] ??=
+      lane > 0 ? this.e.add(this.#start(tile, 0), lane) : this.e.add(tile.base, this.e.mul(copy, tile.step)));
   }
 
   /** Runs `fn` with the vector tile fixed at one of its lanes. */
@@ -178,7 +181,7 @@ export class Scope {
     const value = this.#values.get(tile.range)!;
     this.lane = lane;
     this.#lastRanges = null;
-    this.#values.set(tile.range, this.e.add(this.#start(tile), lane));
+    this.#values.set(tile.range, this.#start(tile, lane));
     const result = fn();
     this.#values.set(tile.range, value);
     this.lane = before;
@@ -337,7 +340,9 @@ export class Values {
     const memory = staged === null ? mem : staged.memory;
     const width = staged === null ? 1 : staged.lanes; // lanes stored side by side for every element
     const section = staged === null ? 0 : copyIndex(staged.tiles) * staged.length;
-    const place = (i: KNode, lane: number): KNode => e.add(e.mul(i, width), section * width + (width > 1 ? lane : 0));
+    // Most memory has neither: there an index is what it is.
+    const place = (i: KNode, lane: number): KNode =>
+      width > 1 ? e.add(e.mul(i, width), section * width + lane) : section > 0 ? e.add(i, section) : i;
 
     const vector = scope.isVector(scope.free.of(index)) || (gate !== undefined && scope.isVector(scope.free.of(gate)));
     if (!vector && (width === 1 || scope.lane >= 0)) {
@@ -376,11 +381,11 @@ export class Values {
 
   #gates(gate: KNode): KNode[] {
     const { scope } = this;
-    const lanes = scope.vector!.lanes;
-    if (!scope.isVector(scope.free.of(gate))) return new Array<KNode>(lanes).fill(this.lower(gate));
-    return Array.from({ length: lanes }, (_, k) => scope.atLane(k, () => this.lower(gate)));
+    if (scope.isVector(scope.free.of(gate))) return this.#eachLane(gate);
+    return new Array<KNode>(scope.vector!.lanes).fill(this.lower(gate));
   }
 
+  /** The value of every lane. */
   #eachLane(index: KNode): KNode[] {
     const { scope } = this;
     return Array.from({ length: scope.vector!.lanes }, (_, k) => scope.atLane(k, () => this.lower(index)));
