@@ -83,12 +83,12 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
       Math.max(rows * vectors, sums, load * (rows + vectors)) + feeding.row * rows + feeding.vector * vectors + more
     );
   };
-  /** Time of a row of tiles. */
-  const row = (vectors: number, height: number, width: number, dots?: DotStreams, singly = false): number => {
+  /** Time of a row of tiles. `taken` says the steps of a tile of so many vectors. */
+  const row = (vectors: number, width: number, taken: (vectors: number) => number, singly = false): number => {
     const rest = vectors % width;
-    const whole = Math.floor(vectors / width) * steps(height, width, dots);
+    const whole = Math.floor(vectors / width) * taken(width);
     if (rest === 0) return whole;
-    return whole + (singly ? rest * steps(height, 1, dots) : edge * steps(height, rest, dots));
+    return whole + (singly ? rest * taken(1) : edge * taken(rest));
   };
   const time = (
     rows: number,
@@ -97,7 +97,7 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
     width: number,
     dots?: DotStreams,
     singly = false,
-  ): number => Math.ceil(rows / height) * row(vectors, height, width, dots, singly);
+  ): number => Math.ceil(rows / height) * row(vectors, width, (count) => steps(height, count, dots), singly);
   /** The best tile whose results take `parts` registers each. */
   const best = (
     rows: number,
@@ -112,12 +112,16 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
     const limit = dots?.column.crowded ? Math.min(widest, mostCrowded) : widest;
     let found: readonly [number, number] = [1, 1];
     let least = Number.POSITIVE_INFINITY;
+    const singly = ends !== undefined;
     for (let height = 1; height <= tallest && height * parts + 3 <= registers; height++) {
+      // What remains beside tiles of some width is narrower, and was one of the widths before.
+      const known: number[] = [];
+      const taken = (count: number): number => known[count - 1]!;
       for (let width = 1; width <= limit && height * width * parts + width + 2 <= registers; width++) {
-        const singly = ends !== undefined;
-        const first = row(singly ? ends[0] : vectors, height, width, dots, singly);
+        known.push(steps(height, width, dots));
+        const first = row(singly ? ends[0] : vectors, width, taken, singly);
         let cost = Math.ceil(rows / height) * first;
-        if (singly) cost *= Math.ceil(most / height) * row(ends[1], height, width, dots, singly);
+        if (singly) cost *= Math.ceil(most / height) * row(ends[1], width, taken, singly);
         else if (most !== rows) cost *= Math.ceil(most / height) * first;
         if (cost < least) [found, least] = [[height, width], cost];
       }
