@@ -48,7 +48,8 @@ export function sizeOf(ranges: Iterable<Range>): number {
  */
 export function sizeLimit(r: Range): KNode | null {
   const limit = r.src[0];
-  return limit === undefined || freeOf(limit).length > 0 ? null : limit;
+  if (limit === undefined) return null;
+  return (((limit as Known).free as RangeList | null) ?? freeOf(limit)).length > 0 ? null : limit;
 }
 
 /** Ranges a REDUCE or STAGE binds. */
@@ -79,7 +80,7 @@ function compute(n: KNode): RangeList {
 
 function freeOf(root: KNode): RangeList {
   if ((root as Known).free === null) sourcesFirst(root, isKnown, sources, remember);
-  return known(root);
+  return (root as Known).free as RangeList;
 }
 
 /** Computes free ranges; every node remembers its own. */
@@ -90,7 +91,7 @@ export class FreeRanges {
 
   /** True if the expression depends on the range. */
   has(n: KNode, range: Range): boolean {
-    const list = freeOf(n);
+    const list = ((n as Known).free as RangeList | null) ?? freeOf(n);
     for (let i = 0; i < list.length; i++) if (list[i] === range) return true;
     return false;
   }

@@ -83,12 +83,11 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
       Math.max(rows * vectors, sums, load * (rows + vectors)) + feeding.row * rows + feeding.vector * vectors + more
     );
   };
-  /** Time of a row of tiles. `taken` says the steps of a tile of so many vectors. */
-  const row = (vectors: number, width: number, taken: (vectors: number) => number, singly = false): number => {
+  /** Time of a row of tiles, of which a whole one takes `own` and one of what remains `other`; `singly`: one of each vector that remains. */
+  const row = (vectors: number, width: number, own: number, other: number, singly: boolean): number => {
     const rest = vectors % width;
-    const whole = Math.floor(vectors / width) * taken(width);
-    if (rest === 0) return whole;
-    return whole + (singly ? rest * taken(1) : edge * taken(rest));
+    const whole = Math.floor(vectors / width) * own;
+    return rest === 0 ? whole : whole + (singly ? rest : edge) * other;
   };
   const time = (
     rows: number,
@@ -97,7 +96,10 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
     width: number,
     dots?: DotStreams,
     singly = false,
-  ): number => Math.ceil(rows / height) * row(vectors, width, (count) => steps(height, count, dots), singly);
+  ): number => {
+    const other = steps(height, singly ? 1 : vectors % width, dots);
+    return Math.ceil(rows / height) * row(vectors, width, steps(height, width, dots), other, singly);
+  };
   /** The best tile whose results take `parts` registers each. */
   const best = (
     rows: number,
@@ -115,13 +117,14 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
     const singly = ends !== undefined;
     for (let height = 1; height <= tallest && height * parts + 3 <= registers; height++) {
       // What remains beside tiles of some width is narrower, and was one of the widths before.
-      const known: number[] = [];
-      const taken = (count: number): number => known[count - 1]!;
+      const known = [0];
       for (let width = 1; width <= limit && height * width * parts + width + 2 <= registers; width++) {
-        known.push(steps(height, width, dots));
-        const first = row(singly ? ends[0] : vectors, width, taken, singly);
+        const own = steps(height, width, dots);
+        known.push(own);
+        const [wide, other] = singly ? [ends[0], known[1]!] : [vectors, known[vectors % width]!];
+        const first = row(wide, width, own, other, singly);
         let cost = Math.ceil(rows / height) * first;
-        if (singly) cost *= Math.ceil(most / height) * row(ends[1], width, taken, singly);
+        if (singly) cost *= Math.ceil(most / height) * row(ends[1], width, own, other, singly);
         else if (most !== rows) cost *= Math.ceil(most / height) * first;
         if (cost < least) [found, least] = [[height, width], cost];
       }
