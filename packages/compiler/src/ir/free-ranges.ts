@@ -48,8 +48,7 @@ export function sizeOf(ranges: Iterable<Range>): number {
  */
 export function sizeLimit(r: Range): KNode | null {
   const limit = r.src[0];
-  if (limit === undefined) return null;
-  return (((limit as Known).free as RangeList | null) ?? freeOf(limit)).length > 0 ? null : limit;
+  return limit === undefined || freeOf(limit).length > 0 ? null : limit;
 }
 
 /** Ranges a REDUCE or STAGE binds. */
@@ -277,9 +276,7 @@ export interface Count {
 
 /** True if where a loop ends depends on a number given at dispatch. */
 export function isSizedEnd(limit: KNode): boolean {
-  if (limit.op === 'SCALAR') return true;
-  for (const n of nodesOf([limit])) if (n.op === 'SCALAR') return true;
-  return false;
+  return limit.op === 'SCALAR' || [...nodesOf([limit])].some(({ op }) => op === 'SCALAR');
 }
 
 /** How many iterations a loop takes. Of chunks only those of sizes are looked into: others end early once, in the last chunk. */

@@ -96,14 +96,14 @@ const leastRepeated = 48 * 1024;
 const sampled = 8;
 
 /** Steps for each element along a loop; where it ends at a size, the mean of several sizes: one may be a whole number of vectors by chance. */
-function stepsEach(r: Range, steps: (elements: number) => number): number {
+function stepsEach(r: Range, steps: Steps, reduced: boolean): number {
   const { least, most } = countOf(r);
   const typical = typicalOf(r);
-  if (r.src.length === 0 || least === 0) return steps(typical) / typical;
+  if (r.src.length === 0 || least === 0) return typical === 0 ? 1 : steps(typical, reduced) / typical;
   let sum = 0;
   for (let i = 0; i <= sampled; i++) {
     const n = Math.round(least * (most / least) ** (i / sampled));
-    sum += steps(n) / n;
+    sum += steps(n, reduced) / n;
   }
   return sum / (sampled + 1);
 }
@@ -254,10 +254,7 @@ export class NestWork {
   }
 
   #stepsEach(v: Range, { steps, each }: Width): number {
-    const known = each.get(v);
-    if (known !== undefined) return known;
-    const reduced = this.#reduced.has(v);
-    const found = typicalOf(v) === 0 ? 1 : stepsEach(v, (elements) => steps(elements, reduced));
+    const found = each.get(v) ?? stepsEach(v, steps, this.#reduced.has(v));
     each.set(v, found);
     return found;
   }
