@@ -47,10 +47,8 @@ export function sizeOf(ranges: Iterable<Range>): number {
  * loops of fixed length, and for those whose end depends on other loops (the last chunk of a loop that was split).
  */
 export function sizeLimit(r: Range): KNode | null {
-  const [limit] = r.src;
-  if (limit === undefined) return null;
-  for (const n of nodesOf([limit])) if (n.op === 'RANGE') return null;
-  return limit;
+  const limit = r.src[0];
+  return limit === undefined || freeOf(limit).length > 0 ? null : limit;
 }
 
 /** Ranges a REDUCE or STAGE binds. */
@@ -79,16 +77,20 @@ function compute(n: KNode): RangeList {
   return all;
 }
 
+function freeOf(root: KNode): RangeList {
+  if ((root as Known).free === null) sourcesFirst(root, isKnown, sources, remember);
+  return (root as Known).free as RangeList;
+}
+
 /** Computes free ranges; every node remembers its own. */
 export class FreeRanges {
   of(root: KNode): RangeList {
-    if ((root as Known).free === null) sourcesFirst(root, isKnown, sources, remember);
-    return (root as Known).free as RangeList;
+    return freeOf(root);
   }
 
   /** True if the expression depends on the range. */
   has(n: KNode, range: Range): boolean {
-    const list = ((n as Known).free as RangeList | null) ?? this.of(n);
+    const list = ((n as Known).free as RangeList | null) ?? freeOf(n);
     for (let i = 0; i < list.length; i++) if (list[i] === range) return true;
     return false;
   }
@@ -274,8 +276,7 @@ export interface Count {
 
 /** True if where a loop ends depends on a number given at dispatch. */
 export function isSizedEnd(limit: KNode): boolean {
-  for (const n of nodesOf([limit])) if (n.op === 'SCALAR') return true;
-  return false;
+  return limit.op === 'SCALAR' || [...nodesOf([limit])].some(({ op }) => op === 'SCALAR');
 }
 
 /** How many iterations a loop takes. Of chunks only those of sizes are looked into: others end early once, in the last chunk. */
@@ -293,9 +294,10 @@ export function countOf(r: Range): Count {
  * for several sizes is made for one in between. Chunks of such a loop are whole but for the last one.
  */
 export function typicalOf(r: Range): number {
-  if (!isSized(r)) return r.arg.extent;
-  const { most, least } = countOf(r);
-  return least === 0 ? r.arg.extent : Math.round(Math.sqrt(least * most));
+  const { extent } = r.arg;
+  const limit = sizeLimit(r);
+  if (limit === null || lowOf(limit) <= 0 || !isSizedEnd(limit)) return extent;
+  return Math.round(Math.sqrt(Math.min(extent, lowOf(limit)) * Math.min(extent, highOf(limit))));
 }
 
 /** A stride by which is reckoned what pays. */

@@ -14,7 +14,6 @@ import {
   isSized,
   productOf,
   type Range,
-  type RangeList,
   sizeOf,
   typicalOf,
 } from '../../ir/free-ranges.ts';
@@ -108,7 +107,7 @@ function chooseWidth(nest: LoopNest, work: NestWork, caps: CodegenCaps): VectorC
     if (best === null || lanes < best.lanes) {
       const steps: Steps = (n, reduced) =>
         (fittingBytes === undefined || reduced ? reducedSteps : vectorSteps)(n, lanes);
-      const next = chooseVectors(work, { lanes, steps });
+      const next = chooseVectors(work, { lanes, steps, each: new Map() });
       if (best === null || next.cost < best.cost) best = { ...next, lanes };
     }
     if (fittingBytes === undefined || vectorBytes <= leastVector) return best;
@@ -156,17 +155,7 @@ function isReduced(work: NestWork, r: Range): boolean {
 
 function weigh(work: NestWork, along: ReadonlySet<Range>, width: Width): VectorChoice {
   const own = width.lanes > 1 ? chooseOwn(work, along, width) : new Set<Range>();
-  return { along, own, cost: work.cost(width, (free) => activeRange(free, along, own)) };
-}
-
-function activeRange(free: RangeList, along: ReadonlySet<Range>, own: ReadonlySet<Range>): Range | null {
-  let other: Range | null = null;
-  for (let i = 0; i < free.length; i++) {
-    const r = free[i]!;
-    if (along.has(r)) return r;
-    if (other === null && own.has(r)) other = r;
-  }
-  return other;
+  return { along, own, cost: work.cost(width, along, own) };
 }
 
 /** For each list of ranges of reductions that depend on no range of `along`: the best one to vectorise, if any. */
@@ -178,11 +167,11 @@ function chooseOwn(work: NestWork, along: ReadonlySet<Range>, width: Width): Set
     if (own.some((r) => decided.has(r))) continue;
     for (const r of own) decided.add(r);
     let best: Range | null = null;
-    let least = work.cost(width, (f) => activeRange(f, along, chosen));
+    let least = work.cost(width, along, chosen);
     const ordered = node.op === 'STAGE' || isPosition(node);
     for (const r of ordered ? own.slice(-1) : own) {
       if (r.arg.kind === 'unroll' || typicalOf(r) < width.lanes) continue;
-      const cost = work.cost(width, (f) => activeRange(f, along, new Set([...chosen, r])));
+      const cost = work.cost(width, along, new Set([...chosen, r]));
       if (cost < least) [best, least] = [r, cost];
     }
     if (best !== null) chosen.add(best);

@@ -40,6 +40,8 @@ export type Steps = (elements: number, reduced: boolean) => number;
 export interface Width {
   readonly lanes: number;
   readonly steps: Steps;
+  /** Steps for each element along the loops of a nest that have been asked for. */
+  readonly each: Map<Range, number>;
 }
 
 /** A REDUCE or STAGE. */
@@ -94,16 +96,26 @@ const leastRepeated = 48 * 1024;
 const sampled = 8;
 
 /** Steps for each element along a loop; where it ends at a size, the mean of several sizes: one may be a whole number of vectors by chance. */
-function stepsEach(r: Range, steps: (elements: number) => number): number {
+function stepsEach(r: Range, steps: Steps, reduced: boolean): number {
   const { least, most } = countOf(r);
   const typical = typicalOf(r);
-  if (r.src.length === 0 || least === 0) return steps(typical) / typical;
+  if (r.src.length === 0 || least === 0) return typical === 0 ? 1 : steps(typical, reduced) / typical;
   let sum = 0;
   for (let i = 0; i <= sampled; i++) {
     const n = Math.round(least * (most / least) ** (i / sampled));
-    sum += steps(n) / n;
+    sum += steps(n, reduced) / n;
   }
   return sum / (sampled + 1);
+}
+
+function activeRange(free: RangeList, along: ReadonlySet<Range>, own: ReadonlySet<Range>): Range | null {
+  let other: Range | null = null;
+  for (let i = 0; i < free.length; i++) {
+    const r = free[i]!;
+    if (along.has(r)) return r;
+    if (other === null && own.has(r)) other = r;
+  }
+  return other;
 }
 
 /** The work of a nest, computed once. */
@@ -208,38 +220,43 @@ export class NestWork {
     return count;
   }
 
-  /** Cost if each value is a vector along `choose` of its ranges (null: scalar). Sizes count as typical ones. */
-  cost({ lanes, steps }: Width, choose: (free: RangeList) => Range | null): number {
+  /** Cost if each value is a vector along one of its ranges that is in `along`, or else in `own`; scalar if none is. Sizes count as typical ones. */
+  cost(width: Width, along: ReadonlySet<Range>, own: ReadonlySet<Range>): number {
     let sum = 0;
     this.#typical ??= this.#items.map((x) => x.weight * productOf(x.free, typicalOf));
     // All choices of loops are weighed by it, in the first plan too: no iterators.
     const items = this.#items;
     for (let i = 0; i < items.length; i++) {
       const x = items[i]!;
-      const v = choose(x.free);
-      sum += v === null ? this.#typical[i]! * (x.single ?? 1) : this.#along(i, v, steps);
+      const v = activeRange(x.free, along, own);
+      sum += v === null ? this.#typical[i]! * (x.single ?? 1) : this.#along(i, v, width);
     }
     for (let i = 0; i < this.binders.length; i++) {
-      const { node, own, free } = this.binders[i]!;
+      const { node, own: bound, free } = this.binders[i]!;
       if (node.op !== 'REDUCE') continue;
-      const v = choose(this.free.of(node.src[0]));
-      if (v !== null && own.includes(v)) sum += stepsOf(node, lanes).together * productOf(free, typicalOf);
+      const v = activeRange(this.free.of(node.src[0]), along, own);
+      if (v !== null && bound.includes(v)) sum += stepsOf(node, width.lanes).together * productOf(free, typicalOf);
     }
     return sum;
   }
 
   /** Cost of an item as vectors along a range. */
-  #along(i: number, v: Range, steps: Steps): number {
-    const n = typicalOf(v);
+  #along(i: number, v: Range, width: Width): number {
     const { index, gate } = this.#items[i]!;
     const typical = this.#typical![i]!;
     if (gate !== null && this.free.has(gate, v)) return typical * 1.5;
     if (index === null || !this.free.has(index, v) || this.strideOf(index, v) === 1)
-      return typical * (n === 0 ? 1 : stepsEach(v, (elements) => steps(elements, this.#reduced.has(v))));
+      return typical * this.#stepsEach(v, width);
     const again = this.#reduced.has(v)
       ? (this.#inside ??= this.#repeats(true))
       : (this.#outside ??= this.#repeats(false));
     return Math.max(typical * apart, again[i]! * apartAgain);
+  }
+
+  #stepsEach(v: Range, { steps, each }: Width): number {
+    const found = each.get(v) ?? stepsEach(v, steps, this.#reduced.has(v));
+    each.set(v, found);
+    return found;
   }
 
   /**

@@ -81,7 +81,8 @@ function depthOrdered(e: Exprs, n: KNode, depthOf: (term: KNode) => number): KNo
 
 /** Where an expression has been placed, and as which node of the body. */
 interface Placed {
-  readonly by: ProgramBuilder;
+  /** The body that it is in. Not the builder: nodes would keep all that it has made and left out. */
+  readonly by: Block;
   readonly block: Block;
   readonly node: ProgramNode;
   /** SHARED that its value was read from, if any, and how many stores there had been anywhere. */
@@ -302,17 +303,17 @@ export class ProgramBuilder {
   /** The latest placement of an expression by this builder. */
   #placementOf(n: KNode): Placed | null {
     const p = (n as Known).placed as Placed | null;
-    return p !== null && p.by === this ? p : null;
+    return p !== null && p.by === this.#root ? p : null;
   }
 
   #setPlaced(node: ProgramNode, block: Block): void {
-    const placed: Placed = { by: this, block, node, reads: undefined, stores: 0 };
+    const placed: Placed = { by: this.#root, block, node, reads: undefined, stores: 0 };
     (node as Known).placed = placed;
   }
 
   #visible(n: KNode): Placed | null {
     const p = (n as Known).placed as Placed | null;
-    if (p === null || p.by !== this || !p.block.open) return null;
+    if (p === null || p.by !== this.#root || !p.block.open) return null;
     if (p.reads !== undefined) for (const mem of p.reads) if (this.#stored.get(mem)! > p.stores) return null;
     return p;
   }
@@ -365,7 +366,7 @@ export class ProgramBuilder {
       to.hi = from.hi;
     }
     this.#insert(block, node);
-    const placed: Placed = { by: this, block, node, reads, stores: this.#stores };
+    const placed: Placed = { by: this.#root, block, node, reads, stores: this.#stores };
     if (node !== n) (node as Known).placed = placed;
     return placed;
   }

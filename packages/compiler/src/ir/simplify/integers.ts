@@ -372,7 +372,6 @@ const commutative: ReadonlySet<string> = new Set(['ADD', 'MUL', 'MAX', 'MIN', 'A
 
 /** True if operands of an operation on integers may be exchanged: constants go right, otherwise older nodes go left. */
 export function mustSwap(op: BinaryOp, a: KNode, b: KNode): boolean {
-  if (!commutative.has(op) || a === b) return false;
-  if (a.op === 'CONST' || b.op === 'CONST') return a.op === 'CONST' && b.op !== 'CONST';
-  return idOf(a) > idOf(b);
+  const ordered = b.op === 'CONST' || (a.op !== 'CONST' && idOf(a) <= idOf(b));
+  return !ordered && commutative.has(op);
 }

@@ -13,11 +13,14 @@ import { inVectors, partOf, type Parts, partsOfThreads } from './radix.ts';
 
 /** Longest line of one group. A pass over it for each bit takes less time than a sort up to there. */
 const longestLine = 2048;
+/** Of fewer elements a sort takes as long, and its program is shorter. */
+const fewestElements = 256;
 
 /** Adds programs that find the ranks that are wanted, unless a sort finds them sooner. */
 export function findRanks(set: ProgramSet, sort: LineSort, caps: CodegenCaps): boolean {
   const lanes = Math.floor(caps.vectorBytes / 4);
   if (sort.n > longestLine) inParts(set, sort, lanes);
+  else if (sort.lines * sort.n < fewestElements) return false;
   else if (lanes > 1 && sort.words === 1 && 4 * (sort.n + lanes) <= caps.sharedBytes) byBits(set, sort, lanes);
   else return false;
   return true;
