@@ -271,14 +271,16 @@ export const bidiagonal: Kernel<{ d: Lines; e: Lines }, 'values' | 'places' | 's
           k.ifThen(i.less(n - 1), () => largest.set(largest.value.maximum(beside.abs())));
         });
         const { epsilon } = limitsOf(dtype);
-        const nothing = k.variable(largest.value.mul(epsilon / 4));
+        // Rounding keeps sweeps from making it much smaller: LAPACK takes 10 for 8.
+        // Rounding keeps sweeps from making it much smaller: LAPACK takes 10 for 8.
+        const nothing = k.variable(largest.value.mul(epsilon));
         const block = new Block(k, n);
         const isNothing = (i: KernelValue): KernelValue => {
           const size = d
             .at(i)
             .abs()
             .add(d.at(i.add(1)).abs())
-            .mul(epsilon);
+            .mul(4 * epsilon);
           return e.at(i).abs().lessEqual(size.maximum(nothing.value));
         };
         const find = (): void =>

@@ -71,17 +71,19 @@ function scaledOf(a: Tensor): Scaled {
 }
 
 /**
- * Vectors v [batch, n] whose reflections 1 - v vᵀ make what lines have from a place on a multiple of its first element. Their length is √2; those of lines of zeros are 0.
+ * Vectors v [batch, n] whose reflections 1 - v vᵀ make what lines have from a place on a multiple of its first element. Their length is √2; those of lines with nothing behind it are 0.
  */
 function reflectionOf(line: Tensor, from: Tensor): Tensor {
   const places = arange(line.shape[1]!, { dtype: 'int32' });
-  const rest = where(greaterEqual(places, from), line, 0);
-  const isFirst = equal(places, from);
-  const first = sum(where(isFirst, line, 0), { axis: 1, keepDims: true });
-  const size = sqrt(sum(square(rest), { axis: 1, keepDims: true }));
-  const divisor = sqrt(mul(size, add(size, abs(first))));
-  const moved = where(less(first, 0), neg(size), size);
-  return div(add(rest, where(isFirst, moved, 0)), where(greater(divisor, 0), divisor, 1));
+  const rest = where(greater(places, from), line, 0);
+  const first = where(equal(places, from), line, 0);
+  const tail = sum(square(rest), { axis: 1, keepDims: true });
+  const head = sum(first, { axis: 1, keepDims: true });
+  const size = sqrt(add(tail, square(head)));
+  const moved = where(equal(places, from), where(less(head, 0), neg(size), size), 0);
+  // What is so small has squares that are no longer exact; beside the rest of a matrix that was scaled it is nothing.
+  const isSmall = less(tail, line.dtype === 'float64' ? 2 ** -900 : 2 ** -104);
+  return where(isSmall, 0, div(add(rest, add(first, moved)), sqrt(mul(size, add(size, abs(head))))));
 }
 
 /** The product of two vectors of each matrix as a matrix. */
