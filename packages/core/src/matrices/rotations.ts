@@ -272,7 +272,6 @@ export const bidiagonal: Kernel<{ d: Lines; e: Lines }, 'values' | 'places' | 's
         });
         const { epsilon } = limitsOf(dtype);
         // Rounding keeps sweeps from making it much smaller: LAPACK takes 10 for 8.
-        // Rounding keeps sweeps from making it much smaller: LAPACK takes 10 for 8.
         const nothing = k.variable(largest.value.mul(epsilon));
         const block = new Block(k, n);
         const isNothing = (i: KernelValue): KernelValue => {
