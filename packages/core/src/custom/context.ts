@@ -15,9 +15,19 @@ import { groupReduce, groupScan } from '@polygrad/compiler/programs/groups';
 import type { ProgramWriter } from '@polygrad/compiler/programs/program-set';
 import { type DType, dtypeInfo, neutral } from '@polygrad/compiler/shape/dtype';
 import { isPlain, say, shown } from '@polygrad/compiler/shape/shown';
-import { checked, fail, type Site, site } from './errors.ts';
 import { KernelShared, type Run } from './memory.ts';
-import { choose, type KernelOperand, KernelValue, operandOf, type Scope, weakOf } from './value.ts';
+import {
+  checked,
+  choose,
+  fail,
+  type KernelOperand,
+  KernelValue,
+  operandOf,
+  type Scope,
+  type Site,
+  site,
+  weakOf,
+} from './value.ts';
 
 /** Bytes of group memory that a kernel may ask for: WebGPU's default limit, the least of all engines. */
 const mostShared = 16384;

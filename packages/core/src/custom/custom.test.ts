@@ -3,7 +3,7 @@ import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineKernel, KernelError, type KernelOptions } from './define.ts';
 import { flush, grad, ones, scope, setEngine, stats, tensor, type Tensor } from '../index.ts';
-import { whereOf } from './errors.ts';
+import { whereOf } from './value.ts';
 import { hashOf } from './lower.ts';
 
 beforeEach(async () => {

@@ -24,7 +24,6 @@ import {
   type Rule,
 } from './options.ts';
 
-export { KernelError } from './errors.ts';
 export type {
   ElementwiseKernelOptions,
   GroupKernelOptions,
@@ -48,7 +47,7 @@ export type {
   KernelVariable,
 } from './context.ts';
 export type { KernelIndex, KernelInput, KernelOutput, KernelShared } from './memory.ts';
-export type { KernelOperand, KernelValue } from './value.ts';
+export { KernelError, type KernelOperand, type KernelValue } from './value.ts';
 
 /** Forms that a kernel keeps; the oldest is forgotten. */
 const mostForms = 128;

@@ -24,11 +24,10 @@ import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { KernelMath } from './context.ts';
-import { checked, fail } from './errors.ts';
 import { type Form, hashOf, type ProgramBody, trace, type TracedForm } from './lower.ts';
 import type { OutputPlace } from './memory.ts';
 import type { AnyOptions, InputRules, KernelGradient, KernelShape, Rule } from './options.ts';
-import { type KernelOperand, KernelValue, operandOf, type Scope } from './value.ts';
+import { checked, fail, type KernelOperand, KernelValue, operandOf, type Scope } from './value.ts';
 
 /** What calls of one kernel know of it. */
 export interface Known {

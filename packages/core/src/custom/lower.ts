@@ -19,7 +19,7 @@ import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { say } from '@polygrad/compiler/shape/shown';
 import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { KernelContext, KernelRun } from './context.ts';
-import { KernelError, type Site, whereOf } from './errors.ts';
+import { KernelError, type Site, whereOf } from './value.ts';
 import { KernelInput, KernelOutput, type OutputPlace } from './memory.ts';
 
 /** What a body is, whatever the names of inputs and outputs are. */

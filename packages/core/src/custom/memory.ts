@@ -12,8 +12,7 @@ import type { DType } from '@polygrad/compiler/shape/dtype';
 import { showShape } from '@polygrad/compiler/shape/errors';
 import { say } from '@polygrad/compiler/shape/shown';
 import { rowMajorStrides, type Shape } from '@polygrad/compiler/shape/view';
-import { checked, fail, type Site, site } from './errors.ts';
-import { type KernelOperand, KernelValue, operandOf, type Scope } from './value.ts';
+import { checked, fail, type KernelOperand, KernelValue, operandOf, type Scope, type Site, site } from './value.ts';
 
 /** Where an element is: one int32 value or whole number per axis; of one axis it need be no list. */
 export type KernelIndex = KernelValue | number | readonly (KernelValue | number)[];

@@ -118,7 +118,11 @@ const elsewhere: Readonly<Record<string, string>> = {
   lstsq: ofMatrices('lstsq(a, b)'),
   qr: ofMatrices('qr(t)'),
   linalg: "functions of '@polygrad/core/linear-algebra'",
-  'pinverse pinv svd eig eigh eigvals matrix_power matrix_exp': absent,
+  'pinverse pinv': ofMatrices('pinv(t)'),
+  svd: ofMatrices('svd(t)'),
+  'eigh eigvalsh symeig': ofMatrices('eigh(t)'),
+  'matrix_rank matrixRank': ofMatrices('matrixRank(t)'),
+  'eig eigvals matrix_power matrix_exp': absent,
   'fft ifft rfft irfft fft2 stft istft': absent,
 };
 

@@ -17,7 +17,7 @@ import { isPlanOp, type PlanNode, type PlanSize } from '../capture/plan-graph.ts
 import type { Demand, DraftContext, KernelDraft } from '../fusion/draft.ts';
 import type { Unit } from '../fusion/order.ts';
 import type { Partition } from '../fusion/partition.ts';
-import type { Donations } from '../donation.ts';
+import type { Donations } from '../arena.ts';
 import type { Rebased } from '../rare/forms.ts';
 import { flatten, type Index } from './index-map.ts';
 import { makeValue, type Slot } from './rules.ts';
