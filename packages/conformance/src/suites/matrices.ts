@@ -1,5 +1,21 @@
-/** Factors, equations, determinants and least squares (`@polygrad/core/linear-algebra`), beside loops in float64: specs without a row. */
-import { cholesky, det, inv, lstsq, qr, slogDet, solve, triangularSolve } from '@polygrad/core/linear-algebra';
+/**
+ * Factors, equations, determinants, least squares, eigenvalues and singular values (`@polygrad/core/linear-algebra`), beside loops in float64: specs without a row.
+ */
+import { square, transpose } from '@polygrad/core/functions';
+import {
+  cholesky,
+  det,
+  eigh,
+  inv,
+  lstsq,
+  pinv,
+  qr,
+  slogDet,
+  solve,
+  svd,
+  triangularSolve,
+} from '@polygrad/core/linear-algebra';
+import type { Tensor } from '@polygrad/core';
 import { gamma } from '../compare.ts';
 import { matmul } from '../oracle/linear.ts';
 import { at, build, count, type NDArray, nd } from '../oracle/ndarray.ts';
@@ -338,6 +354,137 @@ const columnSpecs: readonly OpSpec[] = [
   ),
 ];
 
+/** Eigenvalues of a symmetric matrix in ascending order and their vectors, as rows, by Jacobi's rotations. */
+function rotated(a: readonly (readonly number[])[]): { values: number[]; vectors: number[][] } {
+  const n = a.length;
+  const x = a.map((row) => [...row]);
+  const v = a.map((_, i) => a.map((_, j) => (i === j ? 1 : 0)));
+  const turn = (one: number[], other: number[], cos: number, sin: number): void => {
+    for (const j of one.keys()) [one[j], other[j]] = [cos * one[j]! - sin * other[j]!, sin * one[j]! + cos * other[j]!];
+  };
+  for (let sweep = 0; sweep < 12; sweep++)
+    for (let p = 0; p < n; p++)
+      for (let q = p + 1; q < n; q++) {
+        const angle = Math.atan2(2 * x[p]![q]!, x[q]![q]! - x[p]![p]!) / 2;
+        const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
+        turn(x[p]!, x[q]!, cos, sin);
+        for (const row of x) [row[p], row[q]] = [cos * row[p]! - sin * row[q]!, sin * row[p]! + cos * row[q]!];
+        turn(v[p]!, v[q]!, cos, sin);
+      }
+  const order = [...x.keys()].sort((i, j) => x[i]![i]! - x[j]![j]!);
+  return { values: order.map((i) => x[i]![i]!), vectors: order.map((i) => v[i]!) };
+}
+
+/** A matrix whose eigenvalues, and singular values, lie about 1 apart, so that their vectors are as exact as they are. */
+function spread(r: Random, shape: readonly number[]): NDArray {
+  const x = sample(r, shape, uniform(-0.3, 0.3));
+  return build(shape, (index) => at(x, index) + (index.at(-1) === index.at(-2) ? index.at(-1)! + 1 : 0));
+}
+
+/** Each row of the transpose by itself. */
+const across = (a: readonly (readonly number[])[]): number[][] => a[0]!.map((_, j) => a.map((row) => row[j]!));
+
+const product = (a: readonly (readonly number[])[], b: readonly (readonly number[])[]): number[][] =>
+  a.map((row) => across(b).map((column) => row.reduce((sum, x, k) => sum + x * column[k]!, 0)));
+
+/** A function of matrices one by one; vectors are compared by their squares, which have no sign to choose. */
+const ofSpread = (
+  name: string,
+  shapes: readonly (readonly number[])[],
+  run: (a: Tensor) => Tensor,
+  oracle: (a: number[][]) => number[] | number[][],
+): OpSpec<1> => ({
+  name,
+  dtypes: floats,
+  more: [],
+  instances: shapes.map((shape) => ({
+    label: `[${shape.join(', ')}]`,
+    small: count(shape) <= 9,
+    draw: (r: Random) => [spread(r, shape)],
+  })),
+  run: ([a]) => run(a),
+  oracle: ([a]) => {
+    const batch = a.shape.slice(0, -2);
+    const found = Array.from({ length: count(batch) }, (_, which) => oracle(rowsOf(a, which, a.shape.at(-1)!)));
+    const [first] = found as [number[] | number[][]];
+    const inner = typeof first[0] === 'number' ? [first.length] : [first.length, (first[0] as number[]).length];
+    return nd([...batch, ...inner], found.flat(2));
+  },
+  terms: ([a]) => 4 * Math.max(...a.shape.slice(-2)),
+  gradient: { of: [0], order: 2 },
+});
+
+const squares: readonly (readonly number[])[] = [
+  [1, 1],
+  [3, 3],
+  [2, 2, 2],
+  [2, 17, 17],
+  [40, 40],
+];
+const oblongs: readonly (readonly number[])[] = [
+  [1, 1],
+  [3, 2],
+  [2, 2, 2],
+  [2, 4],
+  [2, 20, 11],
+  [15, 33],
+];
+
+/** The symmetric matrix of which `eigh` reads the lower triangle. */
+const symmetric = (a: readonly (readonly number[])[]): number[][] =>
+  a.map((row, i) => row.map((_, j) => a[Math.max(i, j)]![Math.min(i, j)]!));
+
+/** Singular values in descending order, of the fewer rows or columns, with vectors of these. */
+function singularOf(a: readonly (readonly number[])[]): { values: number[]; vectors: number[][] } {
+  const other = across(a);
+  const { values, vectors } = rotated(a.length < other.length ? product(a, other) : product(other, a));
+  return { values: values.map(Math.sqrt).reverse(), vectors: vectors.reverse() };
+}
+
+const spectralSpecs: readonly OpSpec[] = [
+  ofSpread(
+    'eigh, values',
+    squares,
+    (a) => eigh(a).values,
+    (a) => rotated(symmetric(a)).values,
+  ),
+  ofSpread(
+    'eigh, vectors',
+    squares,
+    (a) => square(eigh(a).vectors),
+    (a) => across(rotated(symmetric(a)).vectors).map((row) => row.map((x) => x * x)),
+  ),
+  ofSpread(
+    'svd, values',
+    oblongs,
+    (a) => svd(a).s,
+    (a) => singularOf(a).values,
+  ),
+  ofSpread(
+    'svd, vectors',
+    oblongs,
+    (a) => {
+      const { u, vt } = svd(a);
+      return square(a.shape.at(-2)! < a.shape.at(-1)! ? transpose(u) : vt);
+    },
+    (a) => singularOf(a).vectors.map((row) => row.map((x) => x * x)),
+  ),
+  ofSpread(
+    'pinv',
+    oblongs,
+    (a) => pinv(a),
+    (a) => {
+      const [m, other] = [a.length, across(a)];
+      const inverse = (x: number[][]): number[][] =>
+        eliminated(
+          x,
+          x.map((_, i) => x.map((_, j) => (i === j ? 1 : 0))),
+        ).x;
+      return m < other.length ? product(other, inverse(product(a, other))) : product(inverse(product(other, a)), other);
+    },
+  ),
+];
+
 export function matrixSpecs(): OpSpec[] {
   return [
     factors(false),
@@ -348,5 +495,6 @@ export function matrixSpecs(): OpSpec[] {
     equations(true, true),
     ...generals,
     ...columnSpecs,
+    ...spectralSpecs,
   ];
 }
