@@ -14,6 +14,7 @@ import {
   profile,
   scan,
   scope,
+  setDynamicSizes,
   setEager,
   setEngine,
   stats,
@@ -188,5 +189,18 @@ describe('scan', () => {
       [9.5, 4.75],
       [9.5, 4.75],
     ]);
+  });
+
+  it('runs as many groups of threads as a size needs, in plans that sizes share', async () => {
+    // An engine that checks every address: with the groups of the largest size, those behind the last row read beyond it.
+    await setEngine(createReferenceEngine({ simt: true, maxGroup: 256 }));
+    setDynamicSizes('always');
+    const totals = (m: Tensor): Tensor => scan((s: Tensor) => [s, s.sum(1)], m, null, { length: 3 })[1];
+    for (const n of [40, 33, 50]) {
+      const rows = Array.from({ length: n }, (_, i) => Array.from({ length: n }, (_, j) => ((i * 7 + j) % 5) - 2));
+      const once = rows.map((row) => row.reduce((a, b) => a + b));
+      expect(await totals(tensor(rows)).array()).toEqual([once, once, once]);
+    }
+    setDynamicSizes('automatic');
   });
 });

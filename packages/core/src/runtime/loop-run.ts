@@ -351,7 +351,7 @@ class LoopRun {
       scalars.map((at) => (at < 0 ? plan.sizes[-1 - at]! : (local[at]!.attr as Attrs['scalar']).value)),
     );
     for (let step = 0; step < length; step++) {
-      for (const [d, { kernel, bindings }] of plan.dispatches.entries()) {
+      for (const [d, { kernel, bindings, groups }] of plan.dispatches.entries()) {
         const bound = bindings.map(({ kind, at, offset, bytes }): Binding => {
           if (kind === 'leaf') {
             const address = places.get(local[at]!)!(step);
@@ -362,7 +362,7 @@ class LoopRun {
           const address = place(step);
           return { buffer: address.buffer.memory, offset: address.offset + offset, bytes };
         });
-        commands.push({ kind: 'dispatch', kernel, bindings: bound, scalars: values[d]! });
+        commands.push({ kind: 'dispatch', kernel, bindings: bound, scalars: values[d]!, groups });
       }
       for (const { from, to, bytes } of copies) this.#copy(from(step), to(step), bytes);
       if (commands.length >= mostCommands) this.submit();
