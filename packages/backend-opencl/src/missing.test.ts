@@ -9,6 +9,7 @@ import { EngineMissingError } from '@polygrad/core/engine';
 import { describe, expect, it } from 'vitest';
 import { ProgramCache } from './program-cache.ts';
 import { hasDevice } from './fixtures/device.ts';
+import { createOpenClEngine, openClProvider } from './index.ts';
 
 const binary = fileURLToPath(new URL('../native/build/opencl.node', import.meta.url));
 
@@ -63,8 +64,7 @@ describe('a binary', () => {
 });
 
 describe('options', () => {
-  it('that are not known or do not fit are refused before anything is opened', async () => {
-    const { createOpenClEngine } = await import('./index.ts');
+  it('that are not known or do not fit are refused before anything is opened', () => {
     const wrong: [unknown, string][] = [
       [{ memory: -1 }, 'bad memory: -1; must be a number from 1'],
       [{ tuning: 'fast' }, "bad tuning: 'fast'; must be 'automatic' or 'load' or false"],
@@ -88,7 +88,6 @@ describe('the package', () => {
     const before = process.env.POLYGRAD_OPENCL_DEVICE;
     process.env.POLYGRAD_OPENCL_DEVICE = 'a device nobody has';
     try {
-      const { openClProvider, createOpenClEngine } = await import('./index.ts');
       const probe = await openClProvider.probe();
       expect(probe.score).toBe(0);
       expect(probe.reason).toMatch(

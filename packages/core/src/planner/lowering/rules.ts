@@ -228,7 +228,7 @@ function isSized(node: PlanNode, size: PlanSize | null): boolean {
   return extents.some((n) => size.factorOf(n) > 0);
 }
 
-/** Adds a donation (planner/donation.ts) where a program can write its result, an output, into the memory of a leaf. */
+/** Adds a donation (planner/arena.ts) where a program can write its result, an output, into the memory of a leaf. */
 export type UpdateRule = (
   kernel: KernelDraft,
   drafts: { demandsOf(node: PlanNode): readonly Demand[]; readersOf(node: PlanNode): ReadonlySet<KernelDraft> },
