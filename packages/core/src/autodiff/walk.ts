@@ -3,8 +3,7 @@
  * rules (`walk`).
  *
  * The walk does once what every rule would need. It sums the gradients of a value used several times, sums over broadcast axes, and
- * casts back to the
- * source's dtype. It keeps NaN out of branches that `where` did not take.
+ * casts back to the source's dtype. It keeps NaN out of branches that `where` did not take.
  */
 import * as p from '../graph/primitives.ts';
 import { isOp, type Node, type PrimitiveName } from '../graph/node.ts';
@@ -123,9 +122,8 @@ export function applyRule(node: Node, grad: Node, needs: readonly boolean[]): re
   return masks.length === 0 ? results : results.map((result) => result && masked(result, masks));
 }
 
-// Tracing a function for differentiation: fresh nodes for its inputs, a recording of what it does with them, and any number of walks
-// back. Shared
-// by grad, vjp, jvp, jacobian and the rest.
+// Tracing a function for differentiation: fresh nodes for its inputs, a recording of what it does with them, and any number of
+// walks back. Shared by grad, vjp, jvp, jacobian and the rest.
 
 /** Options of all gradient functions. */
 export interface GradientOptions {
@@ -244,13 +242,11 @@ export function leavesOf(op: string, tree: unknown): Tensor[] {
   return leaves;
 }
 
-// Masks: where gradients are 0 because `where` did not take a branch. There an infinite slope would make them NaN: 0 times infinity.
-// So the rules of elementwise
-// operations see the gradient without its masks, and the masks go around what they give.
+// Masks: where gradients are 0 because `where` did not take a branch. There an infinite slope would make them NaN: 0 times
+// infinity. So the rules of elementwise operations see the gradient without its masks, and the masks go around what they give.
 //
 // They are found through elementwise operations, sums of gradients, movements, and sums over axes along which the mask is the same.
-// Products of matrices,
-// convolutions and picks by index mix elements: behind them a 0 is a number like others.
+// Products of matrices, convolutions and picks by index mix elements: behind them a 0 is a number like others.
 
 /** A condition outside of which a gradient is 0. */
 interface Mask {
