@@ -352,7 +352,7 @@ describe("PoCL's cache of kernels", () => {
   });
 });
 
-it('the sum of logs is one line, and a log without totals is a failure', () => {
+it('the sum of logs says what failed again, and a log without totals is a failure', () => {
   const log = (name, text) => {
     writeFileSync(join(folder, name), text);
     return join(folder, name);
@@ -362,4 +362,6 @@ it('the sum of logs is one line, and a log without totals is a failure', () => {
   const one = log('one', 'text\n1 passed, 9 failed, 0 skipped\nmore\n5 passed, 0 failed, 2 skipped\n');
   expect(total(one, log('two', '7 passed, 1 failed, 0 skipped\n'))).toBe('12 passed, 1 failed, 2 skipped\n');
   expect(total(one, log('three', 'ended too early'))).toBe('5 passed, 1 failed, 2 skipped\n');
+  const failing = log('four', 'failed: unit: a test: why\nshown\n2 passed, 1 failed, 0 skipped\n');
+  expect(total(one, failing)).toBe('failed: unit: a test: why\n7 passed, 1 failed, 2 skipped\n');
 });
