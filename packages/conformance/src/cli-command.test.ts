@@ -2,8 +2,9 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-// Named here, so that later files of the process find the backend that the command loads while tests run.
+// Named here, so that later files of the process find the backends that the command loads while tests run.
 import '@polygrad/backend-cpu';
+import '@polygrad/backend-opencl';
 import { afterEach, expect, it, vi } from 'vitest';
 import { createReferenceEngine } from '@polygrad/testing';
 import { conformance } from './cli-command.ts';
