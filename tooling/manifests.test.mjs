@@ -67,4 +67,23 @@ describe('manifests', () => {
     }
     expect(doctor('--nowhere').stderr).toContain("no command or option '--nowhere'");
   });
+
+  it.runIf(isWhole)(
+    'say what a Node without permissions offers, where it may start no process to ask in either',
+    () => {
+      const permission = process.allowedNodeEnvironmentFlags.has('--permission')
+        ? '--permission'
+        : '--experimental-permission';
+      const command = join(root, 'packages/polygrad/dist/cli.js');
+      const options = [permission, '--allow-fs-read=*', command, 'doctor', '--json'];
+      const { status, stdout, stderr } = spawnSync(process.execPath, options, { cwd: root, encoding: 'utf8' });
+      expect(status, stderr).toBe(0);
+      const { backends, chosen } = JSON.parse(stdout);
+      const of = (name) => backends.find((backend) => backend.name === name);
+      expect([chosen, of('cpu').works, of('native').works]).toEqual(['cpu', true, false]);
+      expect(of('native').reason).toBe(
+        'this Node loads no addons: it was started with --no-addons, or with --permission and without --allow-addons',
+      );
+    },
+  );
 });
