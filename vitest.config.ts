@@ -61,6 +61,7 @@ const alone = [
   'packages/nn/src/functions-only.test.ts',
   // They count memory of the process, or its collector.
   'packages/core/src/ops/images/image-layouts.test.ts',
+  'packages/core/src/graph/young.test.ts',
   // It looks at lists that V8 has made, which depend on what ran before.
   'packages/core/src/graph/whole-sizes.test.ts',
 ];

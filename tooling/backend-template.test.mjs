@@ -43,7 +43,8 @@ it('is small, and knows nothing that may change in any release', () => {
 });
 
 it('passes its own tests', () => {
-  expect(node('--test')).toMatch(/^# fail 0$/m);
+  // The format of the report differs between versions of Node unless it is named.
+  expect(node('--test', '--test-reporter=tap')).toMatch(/^# fail 0$/m);
 });
 
 it('passes a part of the conformance suite', () => {

@@ -76,7 +76,8 @@ describe('a flush that fails', () => {
   });
 
   it('at the end of a scope leaves nothing of it behind, but what was there before', async () => {
-    const outside = tensor([1]).add(1);
+    const source = tensor([1]);
+    const outside = source.add(1);
     const { numTensors, numBuffers } = memory();
     const results: unknown[] = [];
     expect(() =>
@@ -97,6 +98,8 @@ describe('a flush that fails', () => {
     expect(memory().numTensors).toBe(numTensors);
     expect(await outside.array()).toEqual([2]);
     expect(memory().numBuffers).toBe(numBuffers + 1);
+    // Held until here: what it holds would be given back whenever it is collected.
+    source.dispose();
   });
 
   it('for a kernel that cannot be compiled leaves others alone', async () => {
