@@ -3,7 +3,6 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import '@polygrad/backend-cpu';
 import {
   autocast,
-  compile,
   eye,
   grad,
   gradCheck,
@@ -12,12 +11,11 @@ import {
   ones,
   setEngine,
   stack,
-  stats,
   tensor,
   type Tensor,
-  vmap,
   zeros,
 } from '../index.ts';
+import { expectEach, expectInside, expectNoNewPlan, largest } from './fixtures/checks.ts';
 import { det, inv, slogDet, solve } from './elimination.ts';
 
 const dtype = 'float64';
@@ -37,7 +35,6 @@ function drawn(shape: readonly number[], seed = 1): Tensor {
 }
 
 const matrixOf = async (x: Tensor) => (await x.array()) as number[][];
-const largest = async (x: Tensor) => Number(await x.abs().max().item());
 
 /** Sign and logarithm of the determinant, by Gauss with partial pivoting. */
 function determinantOf(a: readonly (readonly number[])[]): [sign: number, log: number] {
@@ -247,25 +244,8 @@ describe('derivatives', () => {
         .sum()
         .add(slogDet(x).logAbsDet);
     const xs = stack([drawn([5, 5]), drawn([5, 5], 9)], 0);
-    const each = stack(
-      [0, 1].map((i) => grad(f)(xs.select(0, i))),
-      0,
-    );
-    expect(await largest(vmap(grad(f))(xs).sub(each))).toBeLessThan(1e-9);
-    expect(await largest(grad((x: Tensor) => vmap(f)(x).sum())(xs).sub(each))).toBeLessThan(1e-9);
-    const second = (g: (x: Tensor) => Tensor) => (x: Tensor) => grad((y: Tensor) => g(y).square().sum())(x);
-    const both = stack(
-      [0, 1].map((i) => second(grad(f))(xs.select(0, i))),
-      0,
-    ); // prettier-ignore
-    const outside = second((x) => grad((y: Tensor) => vmap(f)(y).sum())(x))(xs);
-    expect(await largest(outside.sub(both))).toBeLessThan(1e-6 * (1 + (await largest(both))));
-    const compiled = compile((x: Tensor) => grad(f)(x));
-    for (let call = 0; call < 4; call++) {
-      using again = compiled(xs.select(0, call % 2));
-      expect(await largest(again.sub(each.select(0, call % 2)))).toBeLessThan(1e-9);
-    }
-    compiled.dispose();
+    await expectEach(f, xs, 1e-9);
+    await expectInside(f, xs, 1e-9, 1e-6);
   });
 });
 
@@ -276,9 +256,4 @@ it('keeps its precision under autocast', async () => {
   expect(await largest(cast.sub(plain))).toBe(0);
 });
 
-it('makes no new plan for a matrix of a known size', async () => {
-  await inv(drawn([40, 40])).data();
-  const { plansMade } = stats();
-  await inv(drawn([40, 40], 9)).data();
-  expect(stats().plansMade).toBe(plansMade);
-});
+it('makes no new plan for a matrix of a known size', () => expectNoNewPlan((seed) => inv(drawn([40, 40], seed))));

@@ -6,7 +6,6 @@ import '@polygrad/backend-cpu';
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
   autocast,
-  compile,
   eye,
   grad,
   gradCheck,
@@ -17,9 +16,9 @@ import {
   stack,
   tensor,
   type Tensor,
-  vmap,
   zeros,
 } from '../index.ts';
+import { expectEach, expectInside, largest } from './fixtures/checks.ts';
 import { lstsq, qr } from './qr.ts';
 
 const dtype = 'float64';
@@ -38,7 +37,6 @@ function drawn(shape: readonly number[], seed = 1): Tensor {
   return tensor(numbers, { dtype, shape: [...shape] });
 }
 
-const largest = async (x: Tensor) => (x.size === 0 ? 0 : Number(await x.abs().max().item()));
 const finite = async (x: Tensor) => Number(await x.isFinite().sum().item());
 
 /** The largest errors of factors: of their product, and of the columns' products. */
@@ -518,25 +516,8 @@ describe('derivatives', () => {
 
   it('with vmap inside and outside, and compiled', async () => {
     const xs = stack([drawn([5, 3]), drawn([5, 3], 9)], 0);
-    const each = stack(
-      [0, 1].map((i) => grad(mixed)(xs.select(0, i))),
-      0,
-    );
-    expect(await largest(vmap(grad(mixed))(xs).sub(each))).toBeLessThan(1e-11);
-    expect(await largest(grad((x: Tensor) => vmap(mixed)(x).sum())(xs).sub(each))).toBeLessThan(1e-11);
-    const second = (g: (x: Tensor) => Tensor) => (x: Tensor) => grad((y: Tensor) => g(y).square().sum())(x);
-    const both = stack(
-      [0, 1].map((i) => second(grad(mixed))(xs.select(0, i))),
-      0,
-    ); // prettier-ignore
-    const outside = second((x) => grad((y: Tensor) => vmap(mixed)(y).sum())(x))(xs);
-    expect(await largest(outside.sub(both))).toBeLessThan(1e-9 * (1 + (await largest(both))));
-    const compiled = compile((x: Tensor) => grad(mixed)(x));
-    for (let call = 0; call < 4; call++) {
-      using again = compiled(xs.select(0, call % 2));
-      expect(await largest(again.sub(each.select(0, call % 2)))).toBeLessThan(1e-11);
-    }
-    compiled.dispose();
+    await expectEach(mixed, xs, 1e-11);
+    await expectInside(mixed, xs, 1e-11, 1e-9);
   });
 });
 

@@ -1,22 +1,8 @@
 /** Cholesky's factor and triangular equations: values beside loops of JavaScript, derivatives beside finite differences, batches, and what is refused. */
 import '@polygrad/backend-cpu';
 import { beforeAll, describe, expect, it } from 'vitest';
-import {
-  compile,
-  eye,
-  grad,
-  gradCheck,
-  hvp,
-  jvp,
-  ones,
-  setEngine,
-  stack,
-  stats,
-  tensor,
-  type Tensor,
-  vmap,
-  zeros,
-} from '../index.ts';
+import { eye, grad, gradCheck, hvp, jvp, ones, setEngine, stack, tensor, type Tensor, zeros } from '../index.ts';
+import { expectEach, expectNoNewPlan, largest } from './fixtures/checks.ts';
 import { cholesky, triangularSolve } from './triangular.ts';
 
 const dtype = 'float64';
@@ -52,7 +38,6 @@ function factorOf(a: readonly (readonly number[])[]): number[][] {
 }
 
 const matrixOf = async (x: Tensor) => (await x.array()) as number[][];
-const largest = async (x: Tensor) => Number(await x.abs().max().item());
 
 describe('cholesky', () => {
   for (const n of [1, 2, 31, 32, 33, 64, 65, 130])
@@ -240,25 +225,8 @@ describe('derivatives', () => {
 
   it('in batches, and compiled', async () => {
     const xs = stack([wave([5, 2]), wave([5, 2], 2)], 0);
-    const y = wave([5], 1);
-    const each = stack(
-      [0, 1].map((i) => grad(likelihood)(xs.select(0, i), y)),
-      0,
-    );
-    const together = vmap(grad(likelihood), { inAxes: [0, null] })(xs, y);
-    expect(await largest(together.sub(each))).toBeLessThan(1e-12);
-    const compiled = compile((x: Tensor) => grad(likelihood)(x, y));
-    for (let call = 0; call < 4; call++) {
-      using again = compiled(xs.select(0, call % 2));
-      expect(await largest(again.sub(each.select(0, call % 2)))).toBeLessThan(1e-12);
-    }
-    compiled.dispose();
+    await expectEach((x) => likelihood(x, wave([5], 1)), xs, 1e-12);
   });
 });
 
-it('makes no new plan for a matrix of a known size', async () => {
-  await cholesky(definite(40)).data();
-  const { plansMade } = stats();
-  await cholesky(definite(40, 9)).data();
-  expect(stats().plansMade).toBe(plansMade);
-});
+it('makes no new plan for a matrix of a known size', () => expectNoNewPlan((seed) => cholesky(definite(40, seed))));
