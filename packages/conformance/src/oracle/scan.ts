@@ -18,14 +18,18 @@ function stacked(rows: readonly NDArray[], shape: readonly number[]): NDArray {
 /** Element by element. */
 export const add = (a: NDArray, b: NDArray): NDArray => zip((x, y) => x + y, a, b);
 
-/** The oracle's scan: the same function of arrays, one step after the other. */
-export function scanned(
-  step: (carry: readonly NDArray[], t: number) => readonly [readonly NDArray[], readonly NDArray[]],
-  init: readonly NDArray[],
+/**
+ * The oracle's scan: the same function of arrays, one step after the other.
+ *
+ * @param shapes of what each step gives besides the carry
+ */
+export function scanned<C extends readonly NDArray[] | [], Y extends readonly NDArray[] | []>(
+  step: (carry: C, t: number) => readonly [C, Y],
+  init: C,
   length: number,
   shapes: readonly (readonly number[])[],
   reverse = false,
-): readonly [readonly NDArray[], readonly NDArray[]] {
+): readonly [C, Y] {
   let carry = init;
   const rows = shapes.map(() => new Array<NDArray>(length));
   for (let s = 0; s < length; s++) {
@@ -34,5 +38,6 @@ export function scanned(
     carry = next;
     for (const [i, y] of ys.entries()) rows[i]![t] = y;
   }
-  return [carry, rows.map((parts, i) => stacked(parts, shapes[i]!))];
+  const all: readonly NDArray[] = rows.map((parts, i) => stacked(parts, shapes[i]!));
+  return [carry, all as Y];
 }

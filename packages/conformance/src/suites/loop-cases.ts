@@ -200,7 +200,7 @@ function planCases(): ConformanceCase[] {
           ([c], t) => [
             [
               add(
-                map(c as NDArray, (v) => v * by),
+                map(c, (v) => v * by),
                 row(x, t),
               ),
             ],
@@ -209,7 +209,7 @@ function planCases(): ConformanceCase[] {
           [nd([3], [0, 0, 0])],
           5,
           [],
-        )[0][0] as NDArray,
+        )[0][0],
       });
       await compare(() => run(0.5), wanted(0.5));
       const { planMisses } = pg.stats();
@@ -234,10 +234,10 @@ function planCases(): ConformanceCase[] {
       const [[end], [all]] = scanned(
         ([c], t) => {
           const next = add(
-            map(c as NDArray, (v) => v * 0.9),
+            map(c, (v) => v * 0.9),
             row(x, t),
           );
-          return [[next], [nd([], [(c as NDArray).data.reduce((s, v) => s + v, 0)])]];
+          return [[next], [nd([], [c.data.reduce((s, v) => s + v, 0)])]];
         },
         [nd([2], [0, 0])],
         1500,
@@ -252,7 +252,7 @@ function planCases(): ConformanceCase[] {
           );
           return { state, ys };
         },
-        { state: end as NDArray, ys: all as NDArray },
+        { state: end, ys: all },
       );
     }),
   ];
@@ -328,7 +328,7 @@ function stepCases(): ConformanceCase[] {
       const x = numbers([4, 3], 'unheld');
       const [[end], [all]] = scanned(
         ([c], t) => {
-          const next = add(c as NDArray, row(x, t));
+          const next = add(c, row(x, t));
           return [[next], [next]];
         },
         [nd([3], [0, 0, 0])],
@@ -336,18 +336,18 @@ function stepCases(): ConformanceCase[] {
         [[3]],
       );
       const [last, ys] = pg.scope(() => pg.scan(sums, pg.zeros([3]), made(x)));
-      await same('end', last, end as NDArray);
+      await same('end', last, end);
       last.dispose();
-      await same('results', ys, all as NDArray);
+      await same('results', ys, all);
       ys.dispose();
       // One result after the other, outside of scopes: for the second the loop runs again.
       const [start, xs] = [pg.zeros([3]), made(x)];
       const [first, second] = pg.scan(sums, start, xs);
-      await same('end first', first, end as NDArray);
-      await same('results later', second, all as NDArray);
+      await same('end first', first, end);
+      await same('results later', second, all);
       const [alone, unused] = pg.scan(sums, start, xs);
       unused.dispose();
-      await same('end alone', alone, end as NDArray);
+      await same('end alone', alone, end);
       pg.dispose([start, xs, first, second, alone]);
     }),
   ];
