@@ -156,10 +156,13 @@ function eliminated(a: readonly number[][], b: readonly number[][]): { x: number
   return { x: rows.map((row) => row.slice(a.length)), sign, log };
 }
 
+const identity = (n: number): number[][] =>
+  Array.from({ length: n }, (_, i) => Array.from({ length: n }, (_, j) => (i === j ? 1 : 0)));
+
 /** What elimination makes of each matrix of a batch. */
 function eliminatedEach(a: NDArray, b: NDArray | null): readonly ReturnType<typeof eliminated>[] {
   const n = a.shape.at(-1)!;
-  const one = Array.from({ length: n }, (_, i) => Array.from({ length: n }, (_, j) => (i === j ? 1 : 0)));
+  const one = identity(n);
   return Array.from({ length: count(a.shape.slice(0, -2)) }, (_, which) =>
     eliminated(rowsOf(a, which, n), b === null ? one : rowsOf(b, which, b.shape.at(-1)!)),
   );
@@ -266,7 +269,7 @@ export function lostByElimination(a: NDArray, result: NDArray): NDArray {
 function reflected(a: readonly number[][]): { q: number[][]; r: number[][] } {
   const [m, n] = [a.length, a[0]!.length];
   const r = a.map((row) => [...row]);
-  const q = a.map((_, i) => a.map((_, j) => (i === j ? 1 : 0)));
+  const q = identity(a.length);
   for (let c = 0; c < Math.min(n, m - 1); c++) {
     const norm = Math.hypot(...r.slice(c).map((row) => row[c]!));
     const first = r[c]![c]!;
@@ -358,7 +361,7 @@ const columnSpecs: readonly OpSpec[] = [
 function rotated(a: readonly (readonly number[])[]): { values: number[]; vectors: number[][] } {
   const n = a.length;
   const x = a.map((row) => [...row]);
-  const v = a.map((_, i) => a.map((_, j) => (i === j ? 1 : 0)));
+  const v = identity(n);
   const turn = (one: number[], other: number[], cos: number, sin: number): void => {
     for (const j of one.keys()) [one[j], other[j]] = [cos * one[j]! - sin * other[j]!, sin * one[j]! + cos * other[j]!];
   };
@@ -381,7 +384,7 @@ function spread(r: Random, shape: readonly number[]): NDArray {
   return build(shape, (index) => at(x, index) + (index.at(-1) === index.at(-2) ? index.at(-1)! + 1 : 0));
 }
 
-/** Each row of the transpose by itself. */
+/** The transpose. */
 const across = (a: readonly (readonly number[])[]): number[][] => a[0]!.map((_, j) => a.map((row) => row[j]!));
 
 const product = (a: readonly (readonly number[])[], b: readonly (readonly number[])[]): number[][] =>
@@ -475,11 +478,7 @@ const spectralSpecs: readonly OpSpec[] = [
     (a) => pinv(a),
     (a) => {
       const [m, other] = [a.length, across(a)];
-      const inverse = (x: number[][]): number[][] =>
-        eliminated(
-          x,
-          x.map((_, i) => x.map((_, j) => (i === j ? 1 : 0))),
-        ).x;
+      const inverse = (x: number[][]): number[][] => eliminated(x, identity(x.length)).x;
       return m < other.length ? product(other, inverse(product(a, other))) : product(inverse(product(other, a)), other);
     },
   ),

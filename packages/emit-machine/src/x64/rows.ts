@@ -1,5 +1,5 @@
 /**
- * The instructions that this package writes, one row each: name, encoding and operands. encode.ts encodes them.
+ * The instructions of x86-64 that this package writes, one row each: prefixes, opcode and operands. encode.ts encodes them.
  *
  * Sources: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2. Every row is compared with a disassembler (rows.test.ts).
  */
