@@ -352,7 +352,7 @@ export function formsOf(flat: readonly unknown[]): readonly unknown[] {
 }
 
 /** True if the arguments of a call match the forms of an earlier one. */
-export function isLike(flat: readonly unknown[], forms: readonly unknown[]): boolean {
+function isLike(flat: readonly unknown[], forms: readonly unknown[]): boolean {
   if (flat.length !== forms.length) return false;
   for (let i = 0; i < flat.length; i++) {
     const value = flat[i];
