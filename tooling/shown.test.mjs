@@ -65,7 +65,7 @@ const plain = new Set(
     'cyclicMomentum oneCycleMomentum cyclicRate heldRate linearRate sequentialRates layerRates',
     'pixelStatistics readWhole sha256 verifySha256 accuracy buffer clipGradNorm clipGradValue constantInit constantRate',
     'cosineDecay epochLine exponentialDecay fanInUniform fansOf gainOf isModule kaimingNormal kaimingUniform multiStepDecay normalInit',
-    'oneCycle onesInit parameter polynomialDecay progress roleOf snapshot stepDecay uniformInit xavierNormal xavierUniform zerosInit',
+    'oneCycle onesInit orthogonalInit truncNormalInit parameter polynomialDecay progress roleOf snapshot stepDecay uniformInit xavierNormal xavierUniform zerosInit',
     'confusionMatrix f1Score meanIoU precision recall topKAccuracy auc perplexity meanAbsoluteError meanSquaredError r2Score',
     'cutout mixup randomAffine randomCrop randomFlip classWeights rateMonitor',
     'csvFile jsonLinesFile readCsv readJsonLines parseJsonLines encodePng imageFolder tensorBoard workerPool',

@@ -38,11 +38,14 @@ export {
   type Nonlinearity,
   normalInit,
   onesInit,
+  type TruncNormalOptions,
+  truncNormalInit,
   uniformInit,
   xavierNormal,
   xavierUniform,
   zerosInit,
 } from './init/init.ts';
+export { orthogonalInit } from './init/orthogonal.ts';
 export {
   CELU,
   ELU,

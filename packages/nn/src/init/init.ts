@@ -4,7 +4,20 @@
  *
  * Weights have their outputs on axis 0 and their inputs on axis 1, further axes being the kernel of a convolution.
  */
-import { type DType, rand, randn, type Tensor } from '@polygrad/core/functions';
+import {
+  add,
+  clip,
+  type DType,
+  erf,
+  erfinv,
+  full,
+  mul,
+  rand,
+  randn,
+  scope,
+  sub,
+  type Tensor,
+} from '@polygrad/core/functions';
 import { checkFits, checkInteger, checkList, checkNumber, checkOptions, misfit, NnError } from '../errors.ts';
 import { filled } from './filled.ts';
 
@@ -12,7 +25,7 @@ import { filled } from './filled.ts';
 export type Initializer = (shape: readonly number[], dtype?: DType) => Tensor;
 
 /** Throws unless a shape is a list of sizes. */
-function checkShape(op: string, shape: readonly number[]): void {
+export function checkShape(op: string, shape: readonly number[]): void {
   checkList(op, 'shape', shape);
   for (const extent of shape) checkInteger(op, 'shape', extent, 0);
 }
@@ -142,6 +155,40 @@ export function normalInit(mean: number = 0, std: number = 1): Initializer {
   checkNumber('normalInit', 'mean', mean);
   checkNumber('normalInit', 'std', std, 0);
   return (shape, dtype = 'float32') => moved(randn(shape, { dtype }), std, mean);
+}
+
+/** Bounds of `truncNormalInit`. */
+export interface TruncNormalOptions {
+  /** Least value, -2. */
+  readonly low?: number;
+  /** Largest value, 2. */
+  readonly high?: number;
+}
+
+/**
+ * Normal, of what lies within bounds: these are values, not deviations. Source: PyTorch `torch.nn.init.trunc_normal_`.
+ *
+ * @throws NnError unless the deviation is a finite number above 0 and the bounds are finite numbers, the lower one first
+ * @example
+ * truncNormalInit(0, 0.02)([3, 2]).shape; // [3, 2]
+ */
+export function truncNormalInit(mean: number = 0, std: number = 1, options: TruncNormalOptions = {}): Initializer {
+  const op = 'truncNormalInit';
+  checkOptions(op, options, 'low# high#');
+  const { low = -2, high = 2 } = options;
+  checkNumber(op, 'mean', mean);
+  checkNumber(op, 'std', std, 0);
+  checkFits(op, 'std', std, std > 0, 'above 0');
+  checkNumber(op, 'low', low);
+  checkFits(op, 'high', high, Number.isFinite(high) && high > low, `a finite number above low, ${low}`);
+  const root = std * Math.SQRT2;
+  return (shape, dtype = 'float32') =>
+    scope(() => {
+      const least = erf(full([], (low - mean) / root, { dtype }));
+      const width = sub(erf(full([], (high - mean) / root, { dtype })), least);
+      const drawn = erfinv(add(mul(rand(shape, { dtype }), width), least));
+      return clip(add(mul(drawn, root), mean), low, high);
+    });
 }
 
 /** Options of the Kaiming initialisers. */

@@ -1,5 +1,17 @@
 /** Layers: shapes, parameters, first values, and numbers against formulas written out here. */
-import { checkpoint, memory, mseLoss, ones, scope, seed, setEngine, type Tensor, tensor, zeros } from '@polygrad/core';
+import {
+  checkpoint,
+  eye,
+  memory,
+  mseLoss,
+  ones,
+  scope,
+  seed,
+  setEngine,
+  type Tensor,
+  tensor,
+  zeros,
+} from '@polygrad/core';
 import { createReferenceEngine } from '@polygrad/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -12,7 +24,9 @@ import {
   xavierNormal,
   xavierUniform,
   onesInit,
+  truncNormalInit,
 } from '../init/init.ts';
+import { orthogonalInit } from '../init/orthogonal.ts';
 import { lossAndGrad } from '../train/loss-and-grad.ts';
 import { GELU, LeakyReLU, ReLU, Sigmoid, Softmax } from './activation.ts';
 import { Conv2d, ConvTranspose2d } from './conv.ts';
@@ -70,6 +84,62 @@ describe('initialisers', () => {
       expect(Math.abs(found.mean)).toBeLessThan(0.1 * std);
       expect(found.largest).toBeLessThanOrEqual(bound * (1 + 1e-6));
     }
+  });
+
+  it('orthogonalInit: orthonormal rows or columns, times the gain, without a preferred sign', async () => {
+    seed(5);
+    for (const shape of [
+      [6, 6],
+      [3, 8],
+      [8, 3],
+      [4, 2, 3, 3],
+      [1, 5],
+    ]) {
+      const made = orthogonalInit(3)(shape, 'float64');
+      expect(made.shape).toEqual(shape);
+      const w = made.reshape([shape[0]!, -1]);
+      const products = w.shape[0]! <= w.shape[1]! ? w.matmul(w.transpose()) : w.transpose().matmul(w);
+      const rest = products.sub(eye(products.shape[0]!, { dtype: 'float64' }).mul(9));
+      expect(Math.max(...(await numbers(rest)).map(Math.abs))).toBeLessThan(1e-12);
+    }
+    const corners = await Promise.all(
+      Array.from({ length: 60 }, async () => (await numbers(orthogonalInit()([2, 2])))[0]!),
+    );
+    // Reflections alone give one sign. 60 draws of one sign have a chance of 2^-59; cosines of uniform angles have the deviation 1 / sqrt(2).
+    expect(Math.min(...corners)).toBeLessThan(-0.5);
+    expect(Math.max(...corners)).toBeGreaterThan(0.5);
+    expect(orthogonalInit()([2, 0]).shape).toEqual([2, 0]);
+    expect(orthogonalInit()([3, 2], 'float16').dtype).toBe('float16');
+    expect(() => orthogonalInit()([3])).toThrow(/is no matrix; it needs at least two axes/);
+  });
+
+  it('truncNormalInit: the moments of a normal distribution between bounds', async () => {
+    seed(6);
+    // By Simpson's rule, of the density between the bounds.
+    const expected = (mean: number, std: number, low: number, high: number): [number, number] => {
+      const sums = [0, 0, 0];
+      for (let i = 0; i <= 2000; i++) {
+        const x = low + ((high - low) * i) / 2000;
+        const weight = (i % 2000 === 0 ? 1 : 2 + 2 * (i % 2)) * Math.exp(-0.5 * ((x - mean) / std) ** 2);
+        for (const [power] of sums.entries()) sums[power]! += weight * x ** power;
+      }
+      return [sums[1]! / sums[0]!, Math.sqrt(sums[2]! / sums[0]! - (sums[1]! / sums[0]!) ** 2)];
+    };
+    for (const [mean, std, low, high] of [
+      [0, 1, -2, 2],
+      [1, 2, 0, 1.5],
+      [0, 0.02, -2, 2],
+    ] as const) {
+      const values = await numbers(truncNormalInit(mean, std, { low, high })([40, 100], 'float64'));
+      const found = moments(values);
+      const [middle, spread] = expected(mean, std, low, high);
+      expect(Math.abs(found.mean - middle)).toBeLessThan(0.08 * spread);
+      expect(Math.abs(found.std / spread - 1)).toBeLessThan(0.05);
+      expect(Math.min(...values)).toBeGreaterThanOrEqual(low);
+      expect(Math.max(...values)).toBeLessThanOrEqual(high);
+    }
+    expect(() => truncNormalInit(0, 1, { low: 2 })).toThrow(/bad high: 2; must be a finite number above low, 2/);
+    expect(() => truncNormalInit(0, 0)).toThrow(/bad std: 0; must be above 0/);
   });
 
   it("give Linear and Conv2d PyTorch's first values: uniform within 1 / sqrt(fan in)", async () => {

@@ -22,7 +22,7 @@ import {
   type Tensor,
   where,
 } from '@polygrad/core/functions';
-import { checkFits, checkList, checkNumber, checkTensor, NnError } from '../errors.ts';
+import { checkFits, checkList, checkNumber, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { fitState, hostState, type StateDict, type StateOwner } from '../module/state.ts';
 import { type Gradients, inOrder } from './owners.ts';
@@ -149,7 +149,8 @@ export abstract class Optimizer<Names extends string = string> {
         name,
         'there are no parameters to optimise; pass model.parameters(), with layers and parameter() in public fields',
       );
-    this.parameters.forEach((parameter, index) => void checkTensor(name, `parameters[${index}]`, parameter));
+    for (const [i, parameter] of this.parameters.entries())
+      checkFits(name, `parameters[${i}]`, parameter, isTensor(parameter), 'a tensor; groups are for ParameterGroups');
     if (new Set(this.parameters).size !== this.parameters.length) {
       throw new NnError(name, 'a parameter is listed twice; pass each one once');
     }

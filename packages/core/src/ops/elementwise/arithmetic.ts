@@ -322,13 +322,13 @@ function orNaN(given: TensorLike, bound: Tensor, beyond: Tensor): Tensor {
 /**
  * x limited to low .. high; NaN, of x or of a bound, stays. Source: Array API `clip`. The gradient at a bound is that of x.
  *
- * @param low smallest result; none if null, or below all numbers of an integer dtype
- * @param high largest result; none if null, or above all numbers of an integer dtype
+ * @param low smallest result; none if null (the default), or below all numbers of an integer dtype
+ * @param high largest result; none if null (the default), or above all numbers of an integer dtype
  *
  * @example
  * clip(tensor([-5, 0.5, 5]), -1, 1); // [-1, 0.5, 1]
  */
-export function clip(x: TensorLike, low: TensorLike | null, high: TensorLike | null): Tensor {
+export function clip(x: TensorLike, low: TensorLike | null = null, high: TensorLike | null = null): Tensor {
   return compose('clip', () => {
     let result = wrap(operand(x));
     // A bound beyond all numbers of the dtype is none.

@@ -193,6 +193,9 @@ describe('what audits of edges found', () => {
     expect(await values(pg.clip(f64([2, 5]), f64([nan, 0]), 1))).toEqual([nan, 1]);
     expect(await values(pg.clip(f64([2, 5]), 0, f64([nan, 1])))).toEqual([nan, 1]);
     expect(await values(pg.clip(f64([2, nan]), nan, null))).toEqual([nan, nan]);
+    // A bound that is left out is none, as in the Array API.
+    expect(await values(pg.clip(f64([-2, 5]), 0))).toEqual([0, 5]);
+    expect(await values(f64([-2, 5]).clip(undefined, 3))).toEqual([-2, 3]);
     expect(await values(pg.clip(f64([nan, -3]), f64([0, 0]), f64([1, 1])))).toEqual([nan, 0]);
   });
 

@@ -115,6 +115,12 @@ describe('losses between tensors', () => {
     expect(() => pg.smoothL1Loss(a, a, { beta: -1 })).toThrow(/\[smoothL1Loss\].*beta.*-1/);
   });
 
+  it('klDiv names its own reduction where another word is given', () => {
+    const x = f64([-1, -2]);
+    const options = { reduction: 'batchmean' } as unknown as { readonly reduction: 'batchMean' };
+    expect(() => pg.klDiv(x, x, options)).toThrow(/^\[klDiv\] bad reduction: 'batchmean'; must be .*'batchMean'/);
+  });
+
   it('klDiv takes probabilities of 0', async () => {
     expect(await values(pg.klDiv(f64([-1, -2]), f64([0, 1]), { reduction: 'none' }))).toEqual([0, 2]);
     const slope = pg.grad((t: Tensor) => pg.klDiv(f64([-1, -2]), t, { reduction: 'sum', logTarget: true }))(

@@ -9,7 +9,7 @@ import { compose } from '../../graph/scope.ts';
 import { sameShape, type Shape } from '@polygrad/compiler/shape/view';
 import { broadcastShapes, broadcastsTo } from '@polygrad/compiler/shape/broadcast';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
-import { checkNames, shown } from '@polygrad/compiler/shape/options';
+import { checkFields, checkNames, oneOf, shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { given } from '../../tensor/operand.ts';
@@ -182,7 +182,8 @@ export function klDiv(
   target: Tensor,
   options: { readonly reduction?: Reduction | 'batchMean'; readonly logTarget?: boolean } = {},
 ): Tensor {
-  checkNames('klDiv', options, 'reduction logTarget?');
+  const reduction = oneOf('mean', 'sum', 'none', 'batchMean');
+  checkFields('klDiv', options, { reduction, logTarget: oneOf(true, false) });
   return compose('klDiv', () =>
     inFloat32(floatPair(logs, target), (x: Tensor, y: Tensor) => {
       broadcastShapes('klDiv', x.shape, y.shape);
