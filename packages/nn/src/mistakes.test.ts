@@ -164,7 +164,7 @@ describe('optimizers', () => {
       }
     }
     expect(() => new nn.SGD(new Hidden().parameters(), { lr: 0.1 })).toThrow(
-      /no parameters to optimise.*with layers and parameter\(\) in public fields/,
+      /no parameters; .*with layers and parameter\(\) in public fields/,
     );
   });
 });

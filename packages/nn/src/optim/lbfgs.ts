@@ -128,8 +128,7 @@ export class LBFGS implements ClosureOptimizer {
     if (Array.isArray(parameters)) checkList('LBFGS', 'parameters', parameters);
     this.parameters = [...parameters];
     for (const [i, parameter] of this.parameters.entries()) checkTensor('LBFGS', `parameters[${i}]`, parameter);
-    if (this.parameters.length === 0)
-      throw new NnError('LBFGS', 'there are no parameters to optimise; pass model.parameters()');
+    if (this.parameters.length === 0) throw new NnError('LBFGS', 'there are no parameters; pass model.parameters()');
     this.#dtype = this.parameters[0]!.dtype;
     for (const { dtype } of this.parameters)
       if (dtype !== this.#dtype)

@@ -147,12 +147,12 @@ export abstract class Optimizer<Names extends string = string> {
     if (this.parameters.length === 0)
       throw new NnError(
         name,
-        'there are no parameters to optimise; pass model.parameters(), with layers and parameter() in public fields',
+        'there are no parameters; pass model.parameters(), with layers and parameter() in public fields',
       );
     for (const [i, parameter] of this.parameters.entries())
-      checkFits(name, `parameters[${i}]`, parameter, isTensor(parameter), 'a tensor; groups are for ParameterGroups');
+      checkFits(name, `parameters[${i}]`, parameter, isTensor(parameter), 'a tensor; ParameterGroups has groups');
     if (new Set(this.parameters).size !== this.parameters.length) {
-      throw new NnError(name, 'a parameter is listed twice; pass each one once');
+      throw new NnError(name, 'a parameter is listed twice; pass each once');
     }
     if (typeof learningRate !== 'function') checkNumber(name, 'lr', learningRate, 0);
     this.learningRate = learningRate;
