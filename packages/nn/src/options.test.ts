@@ -91,7 +91,7 @@ it('fit and evaluate refuse theirs, too', async () => {
 it('parameters that are no tensors, and sizes that are neither numbers nor lists, are refused by name', () => {
   for (const wrong of [null, undefined, {}, 1, 'x'])
     expect(() => new nn.Adam([wrong as never])).toThrow('[Adam] bad parameters[0]: ');
-  expect(() => new nn.Adam([{ params: [] } as never])).toThrow('must be a tensor; ParameterGroups has groups');
+  expect(() => new nn.Adam([{ params: [] } as never])).toThrow('must be a tensor; for groups, ParameterGroups');
   for (const wrong of [null, undefined, {}, 'x'])
     expect(() => new nn.Conv2d(1, 2, wrong as never)).toThrow(/^\[Conv2d\]/);
 });

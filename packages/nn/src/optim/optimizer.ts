@@ -150,7 +150,7 @@ export abstract class Optimizer<Names extends string = string> {
         'there are no parameters; pass model.parameters(), with layers and parameter() in public fields',
       );
     for (const [i, parameter] of this.parameters.entries())
-      checkFits(name, `parameters[${i}]`, parameter, isTensor(parameter), 'a tensor; ParameterGroups has groups');
+      checkFits(name, `parameters[${i}]`, parameter, isTensor(parameter), 'a tensor; for groups, ParameterGroups');
     if (new Set(this.parameters).size !== this.parameters.length) {
       throw new NnError(name, 'a parameter is listed twice; pass each once');
     }
