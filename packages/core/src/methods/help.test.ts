@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { setEngine } from '../engine/registry.ts';
 import { arange, ones, tensor } from '../functions.ts';
+import * as pg from '../functions.ts';
 import { stats } from '../runtime/runtime.ts';
 import './methods.ts';
 import { createReferenceEngine } from '@polygrad/testing';
@@ -73,6 +74,9 @@ it('what is no array and no number says what to do', () => {
     expand_as: 'expand(t, shape)',
     take_along_dim: 'takeAlongAxis(t, indices, axis)',
     length: 't.size elements, or t.shape[0] rows',
+    bincount: 'scatterAdd(zeros([classes]), t, ones(t.shape))',
+    clamp_max: 'clip(t, null, most)',
+    kthvalue: 'select(sort(t, { axis: 0 }), 0, k - 1)',
     map: 'unbind(t) gives its rows',
     expandDims: 'unsqueeze(t, axis)',
     inverse: "inv(t) of '@polygrad/core/linear-algebra', a function",
@@ -98,6 +102,30 @@ it('what is no array and no number says what to do', () => {
   expect(() => [...t]).toThrow('unbind(t)');
   expect('0' in [t]).toBe(true);
   expect(JSON.stringify([t])).toBe('["Tensor float32 [2]"]');
+});
+
+it('remedies of several calls give what the other name gives', async () => {
+  const t = tensor([3, 0, 1, 3], { dtype: 'int32' });
+  expect(await pg.scatterAdd(pg.zeros([4]), t, ones(t.shape)).array()).toEqual([1, 1, 0, 2]);
+  expect(await pg.any(pg.equal(pg.unsqueeze(t, -1), tensor([1, 3], { dtype: 'int32' })), -1).array()).toEqual([
+    true,
+    false,
+    true,
+    true,
+  ]);
+  expect(await pg.select(pg.sort(t, { axis: 0 }), 0, 2 - 1).item()).toBe(1);
+  const p = tensor([0.2, 0.5], { dtype: 'float64' });
+  const [logit, middle] = (await pg.sub(pg.log(p), pg.log1p(pg.neg(p))).data()) as Float64Array;
+  expect(logit).toBeCloseTo(Math.log(0.2 / 0.8), 14);
+  expect(middle).toBe(0);
+  const y = tensor([1, 2, 4]);
+  expect(
+    await pg
+      .add(pg.narrow(y, 0, 1, 2), pg.narrow(y, 0, 0, 2))
+      .sum()
+      .div(2)
+      .item(),
+  ).toBe(4.5);
 });
 
 it('methods refuse arguments that they would leave out', () => {
