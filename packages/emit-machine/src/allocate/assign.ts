@@ -20,6 +20,7 @@ import {
 import type { Classes, Registers } from '../form/machine.ts';
 import { copyOf, dropUnread, flatten, isWritten } from './flat.ts';
 import { coalesce } from './coalesce.ts';
+import { foldLoads } from './operands.ts';
 import { intervalsOf, scan } from './scan.ts';
 
 /** Results that are stored behind the instruction. */
@@ -32,6 +33,7 @@ const isBrought = (temporary: ReadonlyMap<Reg, number> | null, reg: Reg): boolea
 
 /** @param told true to note what each instruction expects where, for the verifier */
 export function assign(builder: Builder, registers: Registers, told = false): Assigned {
+  foldLoads(builder, registers);
   const flat = flatten(builder, registers);
   dropUnread(flat);
   coalesce(flat);

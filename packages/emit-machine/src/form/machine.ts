@@ -53,6 +53,8 @@ export interface Registers {
   mayGo(row: Row): boolean;
   /** True if lanes outside of its mask, if it has one, are kept. */
   keepsLanes(item: Ins): boolean;
+  /** An instruction that reads the place of a load in memory instead of the load's register, or null; left out where none can. */
+  folded?(load: Ins, user: Ins): Ins | null;
   /** Writes a division, which needs fixed registers. */
   divide(item: Item & { readonly kind: 'divide' }, parts: DivisionParts): void;
 }

@@ -105,7 +105,7 @@ export class Assembler {
       if (row.operands.length > 0) this.#modrm(reg, rm, 1);
     } else {
       if (!row.evex) throw new Error(`[emit-machine] ${row.name} cannot be written with these registers`);
-      this.#evex(row, reg, second, rm, size, (Number(zero) << 7) | mask);
+      this.#evex(row, reg, second, rm, size, (Number(zero) << 7) | (Number(row.spread) << 4) | mask);
       this.#byte(row.opcode);
       const { unit } = row;
       this.#modrm(reg, rm, typeof unit === 'number' ? unit : size * shares[unit]);
@@ -128,7 +128,7 @@ export class Assembler {
     this.#byte(last);
   }
 
-  /** `masking`: the register of a mask, and in bit 7 whether what it leaves out becomes zero. */
+  /** `masking`: the register of a mask, in bit 4 whether one element is spread, and in bit 7 whether what the mask leaves out becomes zero. */
   #evex({ map, prefix, evexW }: Row, reg: number, second: number, rm: Place, size: number, masking: number): void {
     const x = typeof rm === 'number' ? (rm >> 4) & 1 : indexBit(rm);
     const b = baseBit(rm);

@@ -60,6 +60,8 @@ export interface Row extends AnyRow {
   readonly constant: number;
   /** With VEX: the L bit is not the vector's size. */
   readonly long: number | null;
+  /** True if the operand in memory is one element, which stands for all lanes. */
+  readonly spread: boolean;
 }
 
 const table = new Map<string, Row>();
@@ -72,6 +74,7 @@ interface Extra {
   readonly unit?: Row['unit'];
   readonly constant?: number;
   readonly long?: number;
+  readonly spread?: boolean;
 }
 
 /** Operands as text: kind, field, then `=` written, `+` read and written; `!` memory only, `.` register only. */
@@ -142,6 +145,7 @@ function row(
     unit: extra.unit ?? (rm === undefined ? 'v' : (units[rm.kind] ?? 'v')),
     constant: extra.constant ?? (hasConstant ? 1 : 0),
     long: extra.long ?? null,
+    spread: extra.spread ?? false,
   });
 }
 
@@ -215,6 +219,8 @@ for (const [name, opcode] of [
 ] as const) {
   row(`vfmadd${name}ps`, 2, 1, 0, opcode, 'vR+ vV vM');
   row(`vfmadd${name}pd`, 2, 1, 1, opcode, 'vR+ vV vM');
+  row(`vfmadd${name}ps:spread`, 2, 1, 0, opcode, 'vR+ vV sM!', { only: 'evex', spread: true });
+  row(`vfmadd${name}pd:spread`, 2, 1, 1, opcode, 'vR+ vV dM!', { only: 'evex', spread: true });
   row(`vfmadd${name}ss`, 2, 1, 0, opcode + 1, 'sR+ sV sM');
   row(`vfmadd${name}sd`, 2, 1, 1, opcode + 1, 'dR+ dV dM');
 }

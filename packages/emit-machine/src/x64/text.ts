@@ -76,7 +76,8 @@ export function instructionText(row: Row, size: number, places: readonly Place[]
     if (kind === 'i')
       text = `0x${(row.constant === 1 ? (p as number) & 255 : (p as number) < 0 ? BigInt.asUintN(size * 8, BigInt(p as number)) : (p as number)).toString(16)}`;
     else if (typeof p === 'object')
-      text = row.name === 'lea' ? memory(p) : `${sizes[bytesOf(kind, size)]} PTR ${memory(p)}`;
+      text =
+        row.name === 'lea' ? memory(p) : `${sizes[bytesOf(kind, size)]} ${row.spread ? 'BCST' : 'PTR'} ${memory(p)}`;
     else if (kind === 'k') text = `k${p}`;
     else if ('rlowb'.includes(kind)) text = general(p, bytesOf(kind, size));
     else text = `${{ 64: 'z', 32: 'y' }[bytesOf(kind, size)] ?? 'x'}mm${p}`;
