@@ -34,8 +34,8 @@ const count = (all: readonly string[], text: string | RegExp): number =>
 
 describe('an element in all lanes', () => {
   it.each([
-    ['its only factor', 64, 16],
-    ['a factor in half as many lanes', 64, 8],
+    ['its only factor', 64 as const, 16],
+    ['a factor in half as many lanes', 64 as const, 8],
   ])('is an operand in memory: %s', (_name, vectorBytes, lanes) => {
     const target = { ...widest, vectorBytes };
     const made = listing(
