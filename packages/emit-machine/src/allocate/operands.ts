@@ -1,10 +1,11 @@
 /**
- * Loads that one instruction reads become its operand in memory, where the machine has such a form: that is one instruction less, and needs no
- * register. A load moves to its reader only past instructions that leave memory and its address as they are.
+ * Loads of an element into all lanes that one instruction reads become its operand in memory, where the machine has such a form: that is one
+ * instruction less, and needs no register. A load moves to its reader only past instructions that leave memory and its address as they are.
  */
 import type { Builder } from '../form/builder.ts';
 import { type Arg, type Block, type Ins, isMemory, Reg } from '../form/code.ts';
-import type { Registers } from '../form/machine.ts';
+import type { Folds, Registers } from '../form/machine.ts';
+import { isWritten } from './flat.ts';
 
 /** Where a load stands that no write of memory or of its address follows. */
 interface Load {
@@ -12,68 +13,73 @@ interface Load {
   readonly ins: Ins;
 }
 
-export function foldLoads({ root, regs }: Builder, { folded }: Registers): void {
-  if (folded === undefined) return;
-  const uses = new Int32Array(regs.length);
-  countUses(root, uses);
-  foldIn(root, uses, folded);
+export function foldLoads({ root, regs, spreads }: Builder, { folds }: Registers): void {
+  if (folds === undefined || !spreads) return;
+  const reads = new Uint8Array(regs.length);
+  countReads(root, reads);
+  foldIn(root, reads, folds);
 }
 
-function countUses({ head, items }: Block, uses: Int32Array): void {
-  for (let i = 0; i < head.length + items.length; i++) {
-    const item = i < head.length ? head[i]! : items[i - head.length]!;
-    if (item.kind === 'ins' || item.kind === 'divide')
-      for (let k = 0; k < item.args.length; k++) countArg(item.args[k]!, uses);
-    else if ('items' in item) countUses(item, uses);
-  }
+/** Counts how often registers are read or written, up to three times. */
+function countReads(block: Block, reads: Uint8Array): void {
+  for (const items of [block.head, block.items])
+    for (let i = 0; i < items.length; i++) {
+      const item = items[i]!;
+      if (item.kind === 'loop' || item.kind === 'if') countReads(item, reads);
+      else if (item.kind === 'ins') {
+        const { args } = item;
+        for (let k = 0; k < args.length; k++) {
+          const a = args[k]!;
+          if (a instanceof Reg && reads[a.id]! < 3) reads[a.id]!++;
+        }
+      }
+    }
 }
 
-function countArg(a: Arg, uses: Int32Array): void {
-  if (a instanceof Reg) uses[a.id]!++;
-}
-
-/** True for what may be a load with a single reader: its register is written and read once. */
-function isLoad({ args, mask }: Ins, uses: Int32Array): boolean {
+/** True for a load with a single reader: its register is written and read once. */
+function isLoad({ args, mask, row }: Ins, reads: Uint8Array, loads: Folds['loads']): boolean {
+  if (!loads.has(row) || mask !== null) return false;
   const [to, from] = args;
-  if (args.length !== 2 || mask !== null || !(to instanceof Reg) || from === undefined || !isMemory(from)) return false;
-  return to.cls === 'v' && !to.mutable && to.home === null && uses[to.id] === 2 && from.base instanceof Reg;
+  if (!(to instanceof Reg) || from === undefined || !isMemory(from)) return false;
+  return !to.mutable && reads[to.id] === 2 && from.base instanceof Reg;
 }
 
-function foldIn(block: Block, uses: Int32Array, folded: NonNullable<Registers['folded']>): void {
+function foldIn(block: Block, reads: Uint8Array, folds: Folds): void {
   const { items } = block;
   const loads = new Map<Reg, Load>();
-  const gone = new Set<number>();
+  let gone: Set<number> | null = null;
   for (let at = 0; at < items.length; at++) {
     const item = items[at]!;
-    if ('items' in item) {
-      foldIn(item, uses, folded);
+    if (item.kind === 'loop' || item.kind === 'if') {
+      foldIn(item, reads, folds);
       loads.clear();
       continue;
     }
     if (item.kind === 'divide') forget(loads, item.args[0]!);
     if (item.kind === 'label' || item.kind === 'jump') loads.clear();
     if (item.kind !== 'ins') continue;
-    if (loads.size > 0 && item.mask === null) {
-      for (let k = item.args.length; k-- > 1; ) {
-        const a = item.args[k]!;
+    if (loads.size > 0) {
+      const { args, mask, row } = item;
+      for (let k = args.length; mask === null && k-- > 1; ) {
+        const a = args[k]!;
         const load = a instanceof Reg ? loads.get(a) : undefined;
-        const made = load === undefined ? null : folded(load.ins, item);
+        const made = load === undefined ? null : folds.folded(load.ins, item);
         if (made === null) continue;
         items[at] = made;
-        gone.add(load!.at);
+        (gone ??= new Set()).add(load!.at);
         break;
       }
+      const { roles } = row;
+      for (let k = 0; k < args.length; k++) {
+        if (roles[k]! < isWritten) continue;
+        const a = args[k]!;
+        if (a instanceof Reg) forget(loads, a);
+        else loads.clear();
+      }
     }
-    const { roles } = item.row;
-    for (let k = 0; k < item.args.length; k++) {
-      const a = item.args[k]!;
-      if (roles[k]! < 2) continue;
-      if (a instanceof Reg) forget(loads, a);
-      else loads.clear();
-    }
-    if (isLoad(item, uses)) loads.set(item.args[0] as Reg, { at, ins: item });
+    if (isLoad(item, reads, folds.loads)) loads.set(item.args[0] as Reg, { at, ins: item });
   }
-  if (gone.size === 0) return;
+  if (gone === null) return;
   let kept = 0;
   for (let at = 0; at < items.length; at++) if (!gone.has(at)) items[kept++] = items[at]!;
   items.length = kept;

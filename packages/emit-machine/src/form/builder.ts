@@ -64,6 +64,8 @@ export class Builder {
   current: Block = this.root;
   /** All registers made, by number. */
   readonly regs: Reg[] = [];
+  /** True if there are loads of one element into all lanes. */
+  spreads = false;
   #constants = new Uint8Array(1024);
   #constantBytes = 0;
   #zeros: { readonly bytes: number; readonly at: Memory } | null = null;

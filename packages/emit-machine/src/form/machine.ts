@@ -38,6 +38,13 @@ export interface DivisionParts {
   readonly written: (list: Held[], number: number, reg: Reg) => void;
 }
 
+/** Which loads an instruction may have as an operand in memory. */
+export interface Folds {
+  readonly loads: ReadonlySet<Row>;
+  /** The instruction that reads a load's place in memory instead of its register, or null if there is none. */
+  folded(load: Ins, user: Ins): Ins | null;
+}
+
 export interface Registers {
   classes(target: MachineTarget, divides: boolean): Classes;
   /** The register that points to the frame. */
@@ -53,8 +60,8 @@ export interface Registers {
   mayGo(row: Row): boolean;
   /** True if lanes outside of its mask, if it has one, are kept. */
   keepsLanes(item: Ins): boolean;
-  /** An instruction that reads the place of a load in memory instead of the load's register, or null; left out where none can. */
-  folded?(load: Ins, user: Ins): Ins | null;
+  /** Loads that other instructions may have as their operand in memory; left out where there are none. */
+  readonly folds?: Folds;
   /** Writes a division, which needs fixed registers. */
   divide(item: Item & { readonly kind: 'divide' }, parts: DivisionParts): void;
 }

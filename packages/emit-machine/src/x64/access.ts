@@ -95,8 +95,10 @@ export const access: Access = {
     b.op(kind === 'f32' ? 'vmovss' : kind === 'f64' ? 'vmovsd' : 'mov', isFloat(kind) ? 16 : widthOf(kind), at),
   element,
   storeElement,
-  spread: (b, width, bytes, at) =>
-    b.op(width === 4 ? 'vbroadcastss' : bytes === 16 ? 'vmovddup' : 'vbroadcastsd', bytes, at),
+  spread(b, width, bytes, at) {
+    b.spreads = true;
+    return b.op(width === 4 ? 'vbroadcastss' : bytes === 16 ? 'vmovddup' : 'vbroadcastsd', bytes, at);
+  },
   part(b, bytes, at) {
     if (bytes === 2) return b.op('vmovd', 16, b.op('movzx:word', 4, at));
     if (bytes === 4) return b.op('vmovss', 16, at);

@@ -7,7 +7,7 @@ import { BitMasks } from './bit-masks.ts';
 import { casts, halves } from './casts.ts';
 import { laneForms } from './lane-masks.ts';
 import { lanes } from './lanes.ts';
-import { folded } from './operands.ts';
+import { folds } from './operands.ts';
 import { registers } from './registers.ts';
 import { rowOf } from './rows.ts';
 import { compareIntegers, scalarOperation } from './scalars.ts';
@@ -42,6 +42,6 @@ const common: Omit<Machine, 'masks'> = {
 export const x64v3: Machine = { ...common, masks: (ctx) => new LaneMasks(ctx, laneForms) };
 export const x64v4: Machine = {
   ...common,
-  registers: { ...registers, folded },
+  registers: { ...registers, folds },
   masks: (ctx) => new BitMasks(ctx),
 };

@@ -1,5 +1,6 @@
 /** Loads as operands in memory of the instructions that read them, with AVX-512: one element for all lanes of a multiply-add. */
 import { type Arg, type Ins, isMemory } from '../form/code.ts';
+import type { Folds } from '../form/machine.ts';
 import { type Row, rowOf } from './rows.ts';
 
 /** Forms of multiply-adds by the form and by which factor is in memory: x * y + z is in one register, and the last operand may be in memory. */
@@ -16,7 +17,7 @@ for (const [suffix, load] of [
 }
 
 /** The instruction with what a load gives as its operand in memory, or null if there is no such instruction. */
-export function folded(load: Ins, user: Ins): Ins | null {
+function folded(load: Ins, user: Ins): Ins | null {
   const forms = spreads.get(user.row as Row);
   if (forms === undefined || load.row !== forms.load || load.size !== user.size) return null;
   const [to, from] = load.args as [Arg, Arg];
@@ -25,3 +26,5 @@ export function folded(load: Ins, user: Ins): Ins | null {
   const row = last === to ? forms.last : second === to ? forms.second : null;
   return row === null ? null : { ...user, row, args: [first, last === to ? second : last, from] };
 }
+
+export const folds: Folds = { loads: new Set([...spreads.values()].map(({ load }) => load)), folded };
