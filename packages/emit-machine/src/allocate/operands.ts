@@ -1,6 +1,7 @@
 /**
- * Loads of an element into all lanes that one instruction reads become its operand in memory, where the machine has such a form: that is one
- * instruction less, and needs no register. A load moves to its reader only past instructions that leave memory and its address as they are.
+ * Loads of an element into all lanes that one instruction reads become its operand in memory, where the machine has such a form: that is
+ * one instruction less, and needs no register. A load moves to its reader only past instructions that leave memory and its address as
+ * they are.
  */
 import type { Builder } from '../form/builder.ts';
 import { type Arg, type Block, type Ins, isMemory, Reg } from '../form/code.ts';

@@ -128,7 +128,7 @@ export class Assembler {
     this.#byte(last);
   }
 
-  /** `masking`: the register of a mask, in bit 4 whether one element is spread, and in bit 7 whether what the mask leaves out becomes zero. */
+  /** `masking`: a mask's register, in bit 4 whether one element is spread, in bit 7 whether what the mask leaves out becomes zero. */
   #evex({ map, prefix, evexW }: Row, reg: number, second: number, rm: Place, size: number, masking: number): void {
     const x = typeof rm === 'number' ? (rm >> 4) & 1 : indexBit(rm);
     const b = baseBit(rm);

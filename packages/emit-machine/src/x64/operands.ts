@@ -3,7 +3,7 @@ import { type Arg, type Ins, isMemory } from '../form/code.ts';
 import type { Folds } from '../form/machine.ts';
 import { type Row, rowOf } from './rows.ts';
 
-/** Forms of multiply-adds by the form and by which factor is in memory: x * y + z is in one register, and the last operand may be in memory. */
+/** Forms of multiply-adds with an element in memory, by the form without, and by the operand that the element is. */
 const spreads = new Map<Row, { readonly load: Row; readonly second: Row; readonly last: Row }>();
 for (const [suffix, load] of [
   ['ps', 'vbroadcastss'],

@@ -24,7 +24,7 @@ function listing(write: (parts: Parts) => void, target = widest, lanes = 16): st
   const store = (value: KNode): void => b.store(to, e.i32(lanes * at++), value);
   const vector = b.load(x, e.i32(0), lanes);
   const sum = b.load(x, e.i32(lanes), lanes);
-  write({ b, element: b.load(x, e.i32(100)), vector, sum, store });
+  write({ b, element: b.load(to, e.i32(200)), vector, sum, store });
   const { text } = emitMachineCode(b.build({ name: 'operands', params: [x, to] }), target, true);
   return text.split('\n').map((line) => line.trim());
 }
@@ -59,7 +59,7 @@ describe('an element in all lanes', () => {
 
   it('is in a register where its reader stands behind a store', () => {
     const made = listing(({ b: { e }, element, vector, sum, store }) => {
-      store(e.add(vector, sum));
+      store(e.add(vector, vector));
       store(e.ternary('MULADD', e.splat(element, 16), vector, sum));
     });
     expect(count(made, 'BCST')).toBe(0);
