@@ -33,7 +33,8 @@ export function optimize(kernel: LoopKernel, caps: CodegenCaps): LoopKernel {
 /**
  * STAGEs that do not fit are recomputed where they are read.
  *
- * Group memory is small, and on SIMT engines a stage would need threads to cooperate; recomputing is always correct.
+ * Group memory is small, and on SIMT engines a stage would need threads to cooperate; recomputing is always correct, but that
+ * sums may be taken in another order.
  */
 
 /** Copies of a stage that vectors of 4-byte elements, unrolled four times, may need. */

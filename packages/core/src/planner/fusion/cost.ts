@@ -4,6 +4,7 @@
  * Costs are in units of one addition on one element. They only choose between kernels that compute the same values; no
  * fact depends on threads or devices, so the choice is the same everywhere.
  */
+import { isFloat } from '@polygrad/compiler/shape/dtype';
 import { sameShape } from '@polygrad/compiler/shape/view';
 import { isPlanOp, type PlanGraph, type PlanNode, type PlanSize, typicalOf } from '../capture/plan-graph.ts';
 import { definitionOf } from '../../graph/definition.ts';
@@ -51,6 +52,11 @@ const costLimit = 1e9;
 /** True if the node's value is in memory whatever the partition decides. */
 function surelyInMemory(node: PlanNode): boolean {
   return node.forced || node.leaf !== null || node.role === 'contraction' || node.role === 'program';
+}
+
+/** Whether the order of a reduction cannot be seen in its results. */
+export function isExact(node: PlanNode): boolean {
+  return !isFloat(node.dtype) || (isPlanOp(node, 'reduce') && (node.attr.op === 'max' || node.attr.op === 'min'));
 }
 
 /** Computes the facts in one pass, sources first. */

@@ -7,14 +7,13 @@
  * per row into group-private memory, instead of once per loop.
  *
  * Example: in softmax one loop sums the exponentials and the next divides them by the sum. Engines without room for
- * the row recompute it (codegen/loops/optimize.ts); values are the same.
+ * the row recompute it (codegen/loops/optimize.ts). Sums in it may then be taken in another order, so a row of sums that is compared is none.
  */
 import { rareForms } from '#rare';
 import type { Range } from '@polygrad/compiler/ir/expr';
-import { isFloat } from '@polygrad/compiler/shape/dtype';
 import { sizeOf } from '@polygrad/compiler/ir/free-ranges';
 import { isPlanOp, type PlanGraph, type PlanNode, typicalOf } from '../capture/plan-graph.ts';
-import { kernelCost, loadCost, mostReductions, operandReads, smallWork, storeCost } from './cost.ts';
+import { isExact, kernelCost, loadCost, mostReductions, operandReads, smallWork, storeCost } from './cost.ts';
 import { type Demand, isBelow, type KernelDraft } from './draft.ts';
 import { Partition } from './partition.ts';
 import { addRow, evaluations, rangesOf, rowFits } from './places.ts';
@@ -80,11 +79,6 @@ function decideReduce(p: Partition, node: PlanNode): void {
   const { kernel } = p.storeWithKin(node, key, fits);
   kernel.reductions++;
   kernel.reduced += typicalSize(p, node) * p.facts.reduced[node.index]!;
-}
-
-/** Whether the order of a reduction cannot be seen in its results. */
-function isExact(node: PlanNode): boolean {
-  return !isFloat(node.dtype) || (isPlanOp(node, 'reduce') && (node.attr.op === 'max' || node.attr.op === 'min'));
 }
 
 function typicalSize(p: Partition, node: PlanNode): number {

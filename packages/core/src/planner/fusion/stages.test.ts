@@ -36,3 +36,16 @@ it.each([8, 11, 12, 13, 20])('what is kept beside a loop is that of its part: %i
     for (const [k, x] of (await t.data()).entries()) expect(x).toBeCloseTo(Number(expected[k]), 10);
   }
 });
+
+it.each([40, 60, 65])('what is the greatest of sums is still equal to one of them: %i sums', async (n) => {
+  // Groups of threads have no rows of sums: each loop would take them again, in its own order.
+  await setEngine(createReferenceEngine({ simt: true }));
+  const fractions = (salt: number): number[] => Array.from({ length: n }, (_, i) => Math.sin(13 * i + salt));
+  const [xs, ws] = [fractions(1), fractions(2)];
+  const greatest = (x: pg.Tensor, w: pg.Tensor) => pg.max(pg.mean(pg.mul(pg.unsqueeze(x, 1), pg.unsqueeze(w, 0)), 1));
+  const slopes = pg.grads(greatest)(pg.tensor(xs, { dtype: 'float64' }), pg.tensor(ws, { dtype: 'float64' }));
+  const mean = ws.reduce((a, b) => a + b, 0) / n;
+  const best = xs.reduce((at, x, i) => (x * mean > xs[at]! * mean ? i : at), 0);
+  for (const [i, slope] of (await slopes[0]!.data()).entries()) expect(slope).toBeCloseTo(i === best ? mean : 0, 12);
+  for (const [i, slope] of (await slopes[1]!.data()).entries()) expect(slope, `${i}`).toBeCloseTo(xs[best]! / n, 12);
+});

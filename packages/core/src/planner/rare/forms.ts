@@ -19,10 +19,11 @@ import type { Exprs, Range } from '@polygrad/compiler/ir/expr';
 import type { KNode, KNodeOf, LoopKernel } from '@polygrad/compiler/ir/ir';
 import { idOf } from '@polygrad/compiler/ir/node';
 import { Rewriter } from '@polygrad/compiler/ir/rewrite';
-import { longestRow } from '../fusion/cost.ts';
+import { isExact, longestRow } from '../fusion/cost.ts';
 import { type Demand, loop } from '../fusion/draft.ts';
 import type { Partition } from '../fusion/partition.ts';
-import { flatten } from '../lowering/index-map.ts';
+import { flatten, type Index } from '../lowering/index-map.ts';
+import { needSources } from '../lowering/rules.ts';
 import { type DType, isSmallFloat, widenedFloat } from '@polygrad/compiler/shape/dtype';
 
 export interface RareForms extends RareLoops {
@@ -124,6 +125,7 @@ export function keepRow(p: Partition, node: PlanNode, demands: readonly Demand[]
 
   const loops = extents.map((n) => loop(p.context, n, 'reduce'));
   const index = first.index.map((at, axis) => (inner.includes(axis) ? loops[inner.indexOf(axis)]! : at));
+  if (p.facts.compared[node.index] === 1 && addsAlong(p, { ...first, index }, new Set(loops))) return false;
   const scope = [...kernel.axes.filter((axis) => around.has(axis)), ...loops];
   const from = p.demand(kernel, node, index, scope);
   p.inline(from);
@@ -138,6 +140,32 @@ export function keepRow(p: Partition, node: PlanNode, demands: readonly Demand[]
     demand.staged = { from, ranges: loops, at };
   }
   return true;
+}
+
+/**
+ * Whether elements of a row are made of sums of their own. Engines without room for the row take these again, some of them by all threads
+ * of a group: in another order, so that what is compared for equality would not be equal.
+ */
+function addsAlong(p: Partition, of: Demand, loops: ReadonlySet<Range>): boolean {
+  const { e, free } = p.context;
+  const seen = new Set<PlanNode>();
+  const adds = (demand: Demand): boolean => {
+    const { node, index } = demand;
+    const varies = index.some((at) => [...free.of(at)].some((range) => loops.has(range)));
+    if (!varies || seen.has(node) || p.mustStore(node) || node.leaf !== null) return false;
+    seen.add(node);
+    if (node.role === 'contraction' || node.role === 'program' || node.role === 'loop') return false;
+    if (node.role === 'reduce' && !isExact(node)) return true;
+    let found = false;
+    const need = (source: PlanNode, at: Index): void => {
+      found ||= adds({ ...demand, node: source, index: at });
+    };
+    const zeros = (extents: readonly number[]): KNode[] => extents.map(() => e.i32(0));
+    const none = (): void => {};
+    needSources({ e, demand, need, needInside: need, loops: zeros, ownLoops: zeros, note: none, needInMemory: none });
+    return found;
+  };
+  return adds(of);
 }
 
 /** A kernel whose PARAMs are bound `shifts` elements later, with its expressions adapted. */
