@@ -27,6 +27,13 @@ export const engines = [
   },
   { engine: 'reference', folder: 'packages/testing', sizes: 'always', sample: 601, whole: { parts: 16, minutes: 2 } },
   { engine: 'reference-simt', folder: 'packages/testing', sample: 61, whole: { parts: 2, minutes: 5 } },
+  {
+    engine: 'reference-simt',
+    folder: 'packages/testing',
+    sizes: 'always',
+    sample: 1201,
+    whole: { parts: 8, minutes: 5 },
+  },
   { engine: 'reference-subgroups-8', folder: 'packages/testing', sample: 301, whole: { parts: 4, minutes: 5 } },
   { engine: 'reference-matrix', folder: 'packages/testing', sample: 601, whole: { parts: 4, minutes: 3 } },
   {

@@ -8,6 +8,7 @@ import { isFloat } from '@polygrad/compiler/shape/dtype';
 import { sameShape } from '@polygrad/compiler/shape/view';
 import { isPlanOp, type PlanGraph, type PlanNode, type PlanSize, typicalOf } from '../capture/plan-graph.ts';
 import { definitionOf } from '../../graph/definition.ts';
+import { movedFrom } from '../lowering/rules.ts';
 
 /** Reading an element that some kernel wrote. */
 export const loadCost = 4;
@@ -41,7 +42,7 @@ export interface Facts {
   readonly anchor: readonly (PlanNode | null)[];
   /** The last contraction that leads to a node through elementwise nodes and movements only, other users or not. */
   readonly origin: readonly (PlanNode | null)[];
-  /** 1 for what is compared for equality, and for what such a node is computed from: a sum in another order would not be equal. */
+  /** 1 for what is compared for equality or with an extreme, and for what such a node is computed from: a sum in another order would not be equal. */
   readonly compared: Uint8Array;
   /** Number of the set of elementwise nodes of one shape that are connected with each other. */
   readonly component: Int32Array;
@@ -80,13 +81,12 @@ export function factsOf(graph: PlanGraph): Facts {
         (surelyInMemory(s) ? loadCost : cost[s.index]!) *
         Math.min(1, typicalOf(graph.size, s.size) / typicalOf(graph.size, node.size));
     }
-    const reduces = node.role === 'reduce' || node.role === 'contraction';
-    depth[i] = below + (reduces ? 1 : 0);
-    if (reduces) reduced[i] = elementsPerResult(node, graph.size);
-    cost[i] = Math.min(
-      costLimit,
-      node.role === 'reduce' ? sum * reduced[i]! : node.role === 'contraction' ? costLimit : sum,
-    );
+    depth[i] = below;
+    if (node.role === 'reduce' || node.role === 'contraction') {
+      depth[i] = below + 1;
+      reduced[i] = elementsPerResult(node, graph.size);
+    }
+    cost[i] = node.role === 'contraction' ? costLimit : Math.min(costLimit, sum * reduced[i]!);
     anchor.push(anchorOf(node, anchor, (s) => s.users === 1 && !s.forced));
     origin.push(anchorOf(node, origin, () => true));
     if (node.role === 'elementwise' || node.role === 'materialize') {
@@ -97,10 +97,16 @@ export function factsOf(graph: PlanGraph): Facts {
   const compared = new Uint8Array(nodes.length);
   for (let i = nodes.length - 1; i >= 0; i--) {
     const node = nodes[i]!;
-    if (node.op !== 'eq' && (compared[i] === 0 || surelyInMemory(node))) continue;
-    for (const s of node.src) compared[s.index] = 1;
+    const equals = node.op === 'eq' || ('lt le'.includes(node.op) && node.src.some(isExtreme));
+    if (equals || (compared[i] === 1 && !surelyInMemory(node))) for (const s of node.src) compared[s.index] = 1;
   }
   return { cost, depth, reduced, anchor, origin, compared, component };
+}
+
+/** The greatest or least of something, in whatever shape: what is not less than it is equal to it. */
+function isExtreme(node: PlanNode): boolean {
+  const base = movedFrom(node);
+  return isPlanOp(base, 'reduce') && isExact(base);
 }
 
 function elementsPerResult(node: PlanNode, sizes: PlanSize | null): number {
@@ -137,14 +143,12 @@ function anchorOf(
 }
 
 function find(parent: Int32Array, i: number): number {
-  let root = i;
-  while (parent[root] !== root) root = parent[root]!;
-  for (let at = i; at !== root; ) {
-    const next = parent[at]!;
-    parent[at] = root;
-    at = next;
+  let at = i;
+  while (parent[at] !== at) {
+    parent[at] = parent[parent[at]!]!;
+    at = parent[at]!;
   }
-  return root;
+  return at;
 }
 
 function join(parent: Int32Array, a: number, b: number): void {

@@ -48,4 +48,8 @@ it.each([40, 60, 65])('what is the greatest of sums is still equal to one of the
   const best = xs.reduce((at, x, i) => (x * mean > xs[at]! * mean ? i : at), 0);
   for (const [i, slope] of (await slopes[0]!.data()).entries()) expect(slope).toBeCloseTo(i === best ? mean : 0, 12);
   for (const [i, slope] of (await slopes[1]!.data()).entries()) expect(slope, `${i}`).toBeCloseTo(xs[best]! / n, 12);
+
+  const means = pg.mean(pg.mul(pg.tensor(xs).unsqueeze(1), pg.tensor(ws).unsqueeze(0)), 1);
+  const found = [pg.greaterEqual(means, pg.max(means)), pg.lessEqual(means, pg.min(means))];
+  for (const flags of found) expect(await pg.countNonZero(flags).item()).toBe(1);
 });
