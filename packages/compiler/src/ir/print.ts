@@ -50,7 +50,8 @@ function argText(n: KNode): string {
   }
 }
 
-function line(n: KNode, names: Names): string {
+/** A node as text; sources without a name are '?'. */
+export function printLine(n: KNode, names: ReadonlyMap<KNode, string>): string {
   const parts = [n.op, argText(n), n.src.map((s) => names.get(s) ?? '?').join(' ')].filter((s) => s !== '');
   return n.dtype === 'void' ? parts.join(' ') : `${names.get(n)}: ${typeOf(n)} = ${parts.join(' ')}`;
 }
@@ -73,7 +74,7 @@ export function printProgram(p: Program): string {
   for (const n of p.body) {
     if (n.op === 'ENDLOOP' || n.op === 'ENDIF') indent = indent.slice(2);
     nameOf(n, names);
-    lines.push(indent + line(n, names));
+    lines.push(indent + printLine(n, names));
     if (n.op === 'LOOP' || n.op === 'IF') indent += '  ';
   }
   return lines.join('\n');
@@ -87,7 +88,7 @@ function writeValue(root: KNode, names: Names, lines: string[]): void {
     (n) => [...n.src].reverse(),
     (n) => {
       nameOf(n, names);
-      lines.push(`  ${line(n, names)}`);
+      lines.push(`  ${printLine(n, names)}`);
     },
   );
 }
@@ -111,7 +112,7 @@ export function printLoopKernel(k: LoopKernel): string {
     for (const r of ranges) writeValue(r, names, lines);
     for (const s of store.src) writeValue(s, names, lines);
     lines.push(
-      `  for ${ranges.map((r) => `${names.get(r)} in ${r.arg.extent} ${r.arg.kind}`).join(', ') || 'once'}: ${line(store, names)}`,
+      `  for ${ranges.map((r) => `${names.get(r)} in ${r.arg.extent} ${r.arg.kind}`).join(', ') || 'once'}: ${printLine(store, names)}`,
     );
   }
   return lines.join('\n');
@@ -150,6 +151,6 @@ export function printNode(n: KNode): string {
   const names: Names = new Map();
   for (const s of n.src) writeValue(s, names, lines);
   nameOf(n, names);
-  lines.push(`  ${line(n, names)}`);
+  lines.push(`  ${printLine(n, names)}`);
   return lines.join('\n');
 }

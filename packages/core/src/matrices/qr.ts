@@ -305,9 +305,10 @@ function blockOf(a: Tensor): Reflections & { readonly r: Tensor } {
   const half = Math.ceil(n / panelColumns / 2) * panelColumns;
   const left = blockOf(narrow(a, 2, 0, half));
   const right = reflected(left, narrow(a, 2, half, n - half), true);
-  const last = blockOf(narrow(right, 1, half, m - half));
   const none = (rows: number, columns: number): Tensor => zeros([batch, rows, columns], { dtype: a.dtype });
-  const below = concat([none(half, n - half), last.y], 1);
+  // Panels of a block are equally high, so that they share kernels: rows of zeros at the end stay zeros.
+  const last = blockOf(concat([narrow(right, 1, half, m - half), none(half, n - half)], 1));
+  const below = concat([none(half, n - half), narrow(last.y, 1, 0, m - half)], 1);
   const across = neg(matmul(left.t, matmul(matmul(transpose(left.y), below), last.t)));
   const stacked = (first: Tensor, second: Tensor, third: Tensor): Tensor =>
     concat([concat([first, second], 2), concat([none(n - half, half), third], 2)], 1);

@@ -115,14 +115,12 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
     singly = false,
   ): number => Math.ceil(rows / height) * row(vectors, height, width, dots, singly);
   /**
-   * Time of a row of tiles where columns end at a size: what whole tiles leave takes vectors half as wide by themselves, which take half as
-   * long, or wait.
+   * Time of a row of tiles where columns end at a size, `whole` that of a tile and `half` of half a vector: what whole tiles leave takes vectors
+   * half as wide by themselves, which take half as long, or wait.
    */
-  const upTo = (vectors: number, height: number, width: number, dots?: DotStreams): number => {
-    const whole = Math.floor(vectors / width);
-    const halves = Math.ceil(2 * (vectors - whole * width));
-    const half = Math.max((load * (height + 1)) / 2, sums / 3) + (feeding.row * height) / 2;
-    return whole * steps(height, width, dots) + halves * half;
+  const upTo = (vectors: number, width: number, whole: number, half: number): number => {
+    const tiles = Math.floor(vectors / width);
+    return tiles * whole + Math.ceil(2 * (vectors - tiles * width)) * half;
   };
   /** The best tile whose results take `parts` registers each. */
   const best = (
@@ -144,12 +142,15 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
     let found: readonly [number, number] = [1, 1];
     let least = Number.POSITIVE_INFINITY;
     for (let height = lowest; height <= tallest && height * parts + 3 <= registers; height++) {
+      const half = Math.max((load * (height + 1)) / 2, sums / 3) + (feeding.row * height) / 2;
       for (let width = 1; width <= limit && height * width * parts + width + 2 <= registers; width++) {
+        // What sizes share is reckoned once.
+        const whole = ends === undefined ? row(vectors, height, width, dots) : steps(height, width, dots);
         let cost = 1;
         for (const [rows, vectors] of sizes)
           cost *=
             (isClass ? rowTiles(rows, height) : Math.ceil(rows / height)) *
-            (ends === undefined ? row(vectors, height, width, dots) : upTo(vectors, height, width, dots));
+            (ends === undefined ? whole : upTo(vectors, width, whole, half));
         if (cost < least) [found, least] = [[height, width], cost];
       }
     }

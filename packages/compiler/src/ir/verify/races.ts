@@ -12,23 +12,36 @@ import type { KNode, Program } from '../ir.ts';
 import type { BinaryOp, UnaryOp } from '../operations.ts';
 import { isArithmetic } from '../node.ts';
 import { Accesses, Barriers, hasParts } from '../parts.ts';
-import { printNode, printProgram } from '../print.ts';
+import { printLine, printNode, printProgram } from '../print.ts';
 import { foldBinary, foldBitcast, foldCast, foldUnary } from '../simplify/fold.ts';
 import type { Violation } from './verify.ts';
 
-/** One value per thread; undefined where only a run tells it. */
-type Values = readonly (Literal | undefined)[];
+/** One value per thread, or a single one where all threads have the same; undefined where only a run tells it. */
+type PerThread<T> = readonly (T | undefined)[];
+type Values = PerThread<Literal>;
 /** Whether each thread gets to a place: undefined where data decides. */
-type Mask = readonly (boolean | undefined)[];
+type Mask = PerThread<boolean>;
 
-/** Values that are computed before the rest is taken on trust: about a tenth of a second. */
-const mostValues = 2 ** 20;
+/** Values and accesses of threads that are looked at before the rest is taken on trust: some hundredths of a second. */
+const mostValues = 2 ** 18;
+
+const unknown: PerThread<never> = [undefined];
+const everyone: Mask = [true];
+
+/** The value of a thread. */
+function of<T>(values: PerThread<T>, thread: number): T | undefined {
+  return values.length === 1 ? values[0] : values[thread];
+}
 
 /** How threads touch memory. Equal ways but 'store' get along with each other. */
 type Way = 'load' | 'store' | 'atomic';
 
 const accesses: Readonly<Record<string, Way>> = { LOAD: 'load', STORE: 'store', ATOMIC: 'atomic' };
 const saidOf: Readonly<Record<Way, string>> = { load: 'reads', store: 'writes', atomic: 'changes' };
+
+/** What programs that passed do with group memory, as text; the last ones. */
+const passed = new Set<string>();
+const mostPassed = 32;
 
 /** The way in which a node touches group memory, or null. */
 function wayOf(n: KNode): Way | null {
@@ -54,9 +67,16 @@ export function verifyShared(program: Program): void {
   const { body, group, name } = program;
   if (group[0] * group[1] * group[2] === 1 || !body.some((n) => n.op === 'SHARED')) return;
   if (body.some((n) => n.op === 'COPY' || n.op === 'FRAGMENT')) return;
-  const walk = new Walk(program);
+  const needed = neededIn(program);
+  const text = textOf(program, needed);
+  if (passed.has(text)) return;
+  const walk = new Walk(program, needed);
   walk.run();
-  if (walk.found === null) return;
+  if (walk.found === null) {
+    if (passed.size === mostPassed) passed.clear();
+    passed.add(text);
+    return;
+  }
   const { node, wrong } = walk.found;
   throw new Error(`[verify] ${name}: ${node.op} ${wrong}\n${printNode(node)}\nin\n${printProgram(program)}`, {
     cause: walk.found,
@@ -81,7 +101,8 @@ function neededIn({ body }: Program): Needed {
       if (nodes.has(n)) continue;
       nodes.add(n);
       if (n.op === 'LOAD' && n.src[0].op === 'REG') registers.add(n.src[0]);
-      if (n.op !== 'LOOP') stack.push(...n.src);
+      // What a load gives is not known from where it is.
+      if (n.op !== 'LOOP' && n.op !== 'LOAD') stack.push(...n.src);
     }
   };
   // What is needed of registers may make more of them needed.
@@ -103,6 +124,32 @@ function neededIn({ body }: Program): Needed {
     }
   }
   return { nodes, registers, blocks };
+}
+
+/**
+ * What a program does with group memory. Kernels for inputs of other sizes often do the same there: matrices of other numbers, or rows of a longer
+ * panel that differ in their addresses.
+ */
+function textOf({ body, group }: Program, { nodes, registers, blocks }: Needed): string {
+  const names = new Map<KNode, string>();
+  const lines = [group.join()];
+  // Inside of a block that nothing is needed of: how many are open there.
+  let left = 0;
+  for (const [at, n] of body.entries()) {
+    const opens = n.op === 'LOOP' || n.op === 'IF';
+    const isLeft = left > 0 || (opens && !blocks.has(at));
+    if (opens && isLeft) left++;
+    if (!isLeft) {
+      const sets = n.op === 'STORE' && registers.has(n.src[0]);
+      const counts = opens || sets || nodes.has(n) || wayOf(n) !== null || (n.dtype === 'void' && n.op !== 'STORE');
+      if (counts || n.op === 'SHARED' || n.op === 'REG') {
+        names.set(n, `%${names.size}`);
+        lines.push(printLine(n, names));
+      }
+    }
+    if (left > 0 && (n.op === 'ENDLOOP' || n.op === 'ENDIF')) left--;
+  }
+  return lines.join('\n');
 }
 
 /** Who touched elements in one way. */
@@ -170,19 +217,17 @@ class Walk {
   /** Registers that hold one element each. */
   readonly #registers: Map<KNode, Values> = new Map();
   readonly #touched: Map<KNode, Readonly<Record<Way, Touched>>> = new Map();
-  readonly #unknown: Values;
   /** Those passed, where some are for parts of the group. */
   readonly #barriers: Barriers | null;
   #left = mostValues;
   found: Violation | null = null;
 
-  constructor(program: Program) {
+  constructor(program: Program, needed: Needed) {
     this.#program = program;
     this.#ends = endsOf(program);
-    this.#needed = neededIn(program);
+    this.#needed = needed;
     this.#barriers = hasParts(program.body) ? new Barriers() : null;
     this.#threads = program.group[0] * program.group[1] * program.group[2];
-    this.#unknown = new Array<undefined>(this.#threads).fill(undefined);
   }
 
   get #isDone(): boolean {
@@ -190,16 +235,19 @@ class Walk {
   }
 
   run(): void {
-    this.#go(0, this.#program.body.length, new Array<boolean>(this.#threads).fill(true));
+    this.#go(0, this.#program.body.length, everyone);
   }
 
-  #each<T>(make: (thread: number) => T): T[] {
-    this.#left -= this.#threads;
-    return Array.from({ length: this.#threads }, (_, t) => make(t));
+  /** A value for each thread, or one for all where they have the same. */
+  #each<T>(inputs: readonly PerThread<unknown>[], make: (thread: number) => T | undefined): PerThread<T> {
+    const count = inputs.every(({ length }) => length === 1) ? 1 : this.#threads;
+    this.#left -= count;
+    const all = Array.from({ length: count }, (_, t) => make(t));
+    return count > 1 && all.every((value) => value === all[0]) ? [all[0]] : all;
   }
 
   #of(n: KNode): Values {
-    return this.#values.get(n) ?? this.#unknown;
+    return this.#values.get(n) ?? unknown;
   }
 
   #go(from: number, to: number, mask: Mask): void {
@@ -227,16 +275,16 @@ class Walk {
 
   #branch(n: KNode, at: number, end: number, mask: Mask): void {
     const held = this.#of(n.src[0]!);
-    const inside = this.#each((t) => both(mask[t], truth(held[t])));
+    const inside = this.#each([mask, held], (t) => both(of(mask, t), truth(of(held, t))));
     if (inside.some((is) => is !== false)) this.#go(at + 1, end, inside);
   }
 
   #loop(n: KNode, at: number, end: number, mask: Mask): void {
     const turns = this.#of(n.src[0]!);
-    const taken = this.#each((t) => (mask[t] === false ? 0 : turns[t]));
+    const taken = this.#each([mask, turns], (t) => (of(mask, t) === false ? 0 : of(turns, t)));
     if (taken.some((count) => count === undefined)) {
       // Some turn of some thread: nothing in it is certain, and registers hold what any turn may leave.
-      this.#values.set(n, this.#unknown);
+      this.#values.set(n, unknown);
       const maybe = mask.map((is) => (is === false ? false : undefined));
       for (let i = at + 1; i < end; i++) {
         const store: KNode = this.#program.body[i]!;
@@ -247,11 +295,11 @@ class Walk {
     }
     const most = taken.reduce<number>((all, count) => Math.max(all, Number(count)), 0);
     for (let i = 0; i < most && !this.#isDone; i++) {
-      this.#values.set(n, new Array<Literal>(this.#threads).fill(i));
+      this.#values.set(n, [i]);
       this.#go(
         at + 1,
         end,
-        this.#each((t) => both(mask[t], i < Number(taken[t]))),
+        this.#each([mask, taken], (t) => both(of(mask, t), i < Number(of(taken, t)))),
       );
     }
   }
@@ -261,24 +309,25 @@ class Walk {
     const [memory, , value, gate] = n.src as [KNode, KNode, KNode, KNode | undefined];
     if (!this.#needed.registers.has(memory)) return;
     if (memory.op !== 'REG' || memory.arg.length !== 1 || memory.lanes !== 1) return;
-    const [old, next, open] = [this.#registers.get(memory) ?? this.#unknown, this.#of(value), this.#gate(gate)];
+    const [old, next, open] = [this.#registers.get(memory) ?? unknown, this.#of(value), this.#gate(gate)];
     this.#registers.set(
       memory,
-      this.#each((t) => {
-        const happens = both(mask[t], open[t]);
-        return happens === undefined ? undefined : happens ? next[t] : old[t];
+      this.#each([mask, open, next, old], (t) => {
+        const happens = both(of(mask, t), of(open, t));
+        return happens === undefined ? undefined : of(happens ? next : old, t);
       }),
     );
   }
 
   #gate(gate: KNode | undefined): Mask {
-    return gate === undefined ? new Array<boolean>(this.#threads).fill(true) : this.#of(gate).map(truth);
+    return gate === undefined ? everyone : this.#of(gate).map(truth);
   }
 
   /** Notes who touches which elements. */
   #touch(n: KNode, way: Way, mask: Mask): void {
     const [memory, index, value] = n.src as [KNode, KNode, KNode | undefined];
     if (memory.op !== 'SHARED') return;
+    this.#left -= this.#threads;
     const { length } = memory.arg;
     let record = this.#touched.get(memory);
     if (record === undefined) {
@@ -289,8 +338,9 @@ class Walk {
     const lanes = way === 'load' ? n.lanes : (value?.lanes ?? 1);
     const [first, open] = [this.#of(index), this.#gate(gateOf(n))];
     for (let t = 0; t < this.#threads; t++) {
-      if (first[t] === undefined || both(mask[t], open[t]) !== true) continue;
-      for (let i = Number(first[t]); i < Number(first[t]) + lanes; i++) {
+      const start = of(first, t);
+      if (start === undefined || both(of(mask, t), of(open, t)) !== true) continue;
+      for (let i = Number(start); i < Number(start) + lanes; i++) {
         if (!(i >= 0 && i < length)) continue;
         for (const other of ['store', 'load', 'atomic'] as const) {
           const by = record[other].other(i, t);
@@ -305,35 +355,39 @@ class Walk {
   }
 
   #compute(n: KNode): Values {
-    if (n.dtype === 'void' || n.lanes !== 1) return this.#unknown;
+    if (n.dtype === 'void' || n.lanes !== 1) return unknown;
     const dtype = n.dtype;
-    const [a, b, c] = n.src.map((s) => this.#of(s)) as [Values, Values, Values];
+    const sources = n.src.map((s) => this.#of(s));
+    const [a, b, c] = sources as [Values, Values, Values];
     const from = n.src[0]?.dtype as DType;
     switch (n.op) {
-      case 'CONST': {
-        const { value } = n.arg;
-        return this.#each(() => value);
-      }
+      case 'CONST':
+        return [n.arg.value];
       case 'SPECIAL': {
         const { kind, axis } = n.arg;
-        if (kind !== 'group' && kind !== 'local') return this.#unknown;
+        if (kind === 'group') return [0];
+        if (kind !== 'local') return unknown;
         const [x, y] = this.#program.group;
-        return this.#each((t) =>
-          kind === 'group' ? 0 : [t % x, Math.floor(t / x) % y, Math.floor(t / (x * y))][axis]!,
+        return Array.from(
+          { length: this.#threads },
+          (_, t) => [t % x, Math.floor(t / x) % y, Math.floor(t / (x * y))][axis]!,
         );
       }
       case 'LOAD':
-        return n.src[2] === undefined ? (this.#registers.get(n.src[0]) ?? this.#unknown) : this.#unknown;
+        return n.src[2] === undefined ? (this.#registers.get(n.src[0]) ?? unknown) : unknown;
       case 'CAST':
-        return this.#each((t) => known(a[t], (x) => foldCast(from, dtype, x)));
+        return this.#each([a], (t) => known(of(a, t), (x) => foldCast(from, dtype, x)));
       case 'BITCAST':
-        return this.#each((t) => known(a[t], (x) => foldBitcast(from, dtype, x)));
+        return this.#each([a], (t) => known(of(a, t), (x) => foldBitcast(from, dtype, x)));
       case 'WHERE':
-        return this.#each((t) => known(a[t], (x) => (Number(x) !== 0 ? b : c)[t]));
+        return this.#each(sources, (t) => known(of(a, t), (x) => of(Number(x) !== 0 ? b : c, t)));
       default:
-        if (!isArithmetic(n.op) || n.src.length > 2) return this.#unknown;
-        if (n.src.length === 1) return this.#each((t) => known(a[t], (x) => foldUnary(n.op as UnaryOp, from, x)));
-        return this.#each((t) => known(a[t], (x) => known(b[t], (y) => foldBinary(n.op as BinaryOp, from, x, y))));
+        if (!isArithmetic(n.op) || n.src.length > 2) return unknown;
+        if (n.src.length === 1)
+          return this.#each([a], (t) => known(of(a, t), (x) => foldUnary(n.op as UnaryOp, from, x)));
+        return this.#each(sources, (t) =>
+          known(of(a, t), (x) => known(of(b, t), (y) => foldBinary(n.op as BinaryOp, from, x, y))),
+        );
     }
   }
 }
