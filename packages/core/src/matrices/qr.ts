@@ -39,6 +39,8 @@ export interface QROptions {
 const panelColumns = 16;
 /** Columns whose reflections are put together before the rest of the matrix meets them. */
 const blockColumns = 64;
+/** Blocks of columns are filled up to multiples of so many rows, so that they share kernels. */
+const heights = 128;
 /** Rows of a panel that a kernel takes: with a column more, 13 of these 16 kilobytes in float64. */
 const panelRows = 96;
 
@@ -327,7 +329,12 @@ function blocksOf(a: Tensor): { readonly r: Tensor; readonly blocks: readonly Re
   let rest = a;
   for (let start = 0; start < n; start += blockColumns) {
     const width = Math.min(blockColumns, n - start);
-    const block = blockOf(narrow(rest, 2, 0, width));
+    const height = rest.shape[1]!;
+    const columns = narrow(rest, 2, 0, width);
+    const missing = Math.min(Math.ceil(height / heights) * heights, a.shape[1]!) - height;
+    const filled = missing === 0 ? columns : concat([columns, zeros([batch, missing, width], { dtype: a.dtype })], 1);
+    const whole = blockOf(filled);
+    const block = { ...whole, y: narrow(whole.y, 1, 0, height) };
     blocks.push(block);
     const lines = start === 0 ? [block.r] : [zeros([batch, width, start], { dtype: a.dtype }), block.r];
     const more = n - start - width;
