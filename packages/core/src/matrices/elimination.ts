@@ -27,6 +27,7 @@ import {
   blockRows,
   checkRight,
   checkSquare,
+  filled,
   flat,
   invertLower,
   matrices,
@@ -124,7 +125,9 @@ function eliminated(a: Tensor): Factors {
   const right = rowsOf(narrow(a, 2, half, n - half), left.rows);
   const upper = solved(withOnes(narrow(left.lu, 1, 0, half), false), narrow(right, 1, 0, half), false);
   const multipliers = narrow(left.lu, 1, half, m - half);
-  const last = eliminated(sub(narrow(right, 1, half, m - half), matmul(multipliers, upper)));
+  // Rows of zeros at the end are not taken, nor exchanged: there are n others before them.
+  const rest = eliminated(filled(sub(narrow(right, 1, half, m - half), matmul(multipliers, upper)), m));
+  const last = { lu: narrow(rest.lu, 1, 0, m - half), rows: narrow(rest.rows, 1, 0, m - half) };
   const top = concat([narrow(left.lu, 1, 0, half), upper], 2);
   const bottom = concat([rowsOf(multipliers, last.rows), last.lu], 2);
   const rows = [narrow(left.rows, 1, 0, half), takeAlongAxis(narrow(left.rows, 1, half, m - half), last.rows, 1)];
@@ -157,11 +160,11 @@ function pivotsOf(a: Tensor): Readonly<Record<'lu' | 'pivots', Tensor>> {
   if (m <= searched) return eliminate({ a });
   const parts = Math.ceil(m / searched);
   // Rows of zeros at the end are not taken: there are n others before them.
-  const filled = concat([a, zeros([batch, parts * searched - m, n], { dtype: a.dtype })], 1);
-  const best = eliminate({ a: reshape(filled, [batch * parts, searched, n]) }).pivots;
+  const all = concat([a, zeros([batch, parts * searched - m, n], { dtype: a.dtype })], 1);
+  const best = eliminate({ a: reshape(all, [batch * parts, searched, n]) }).pivots;
   const first = reshape(mul(arange(parts, { dtype: 'int32' }), searched), [parts, 1]);
   const candidates = reshape(add(reshape(best, [batch, parts, n]), first), [batch, parts * n]);
-  const { lu, pivots } = pivotsOf(rowsOf(filled, candidates));
+  const { lu, pivots } = pivotsOf(rowsOf(all, candidates));
   return { lu, pivots: takeAlongAxis(candidates, pivots, 1) };
 }
 

@@ -23,7 +23,17 @@ import { defineKernel } from '../custom/define.ts';
 import type { Kernel } from '../custom/options.ts';
 import type { KernelValue } from '../custom/value.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { checkMatrices, columnsOf, flat, matrices, type Matrices, precisely, shapedAs, solved } from './triangular.ts';
+import {
+  checkMatrices,
+  columnsOf,
+  filled,
+  flat,
+  matrices,
+  type Matrices,
+  precisely,
+  shapedAs,
+  solved,
+} from './triangular.ts';
 
 /** Which parts of the factors `qr` gives. */
 export interface QROptions {
@@ -39,8 +49,6 @@ export interface QROptions {
 const panelColumns = 16;
 /** Columns whose reflections are put together before the rest of the matrix meets them. */
 const blockColumns = 64;
-/** Blocks of columns are filled up to multiples of so many rows, so that they share kernels. */
-const heights = 128;
 /** Rows of a panel that a kernel takes: with a column more, 13 of these 16 kilobytes in float64. */
 const panelRows = 96;
 
@@ -281,12 +289,12 @@ function panelOf(a: Tensor): Factors {
   const parts = Math.ceil(m / panelRows);
   const missing = parts * panelRows - m;
   // All panels are of one form, as each form takes time to make: rows of zeros at the end stay zeros.
-  const filled = missing === 0 ? a : concat([a, zeros([batch, missing, n], { dtype: a.dtype })], 1);
-  const each = reflect({ a: reshape(filled, [batch * parts, panelRows, n]) });
+  const all = missing === 0 ? a : concat([a, zeros([batch, missing, n], { dtype: a.dtype })], 1);
+  const each = reflect({ a: reshape(all, [batch * parts, panelRows, n]) });
   if (parts === 1) return { q: narrow(each.q, 1, 0, m), r: each.r };
   const { q, r } = panelOf(reshape(each.r, [batch, parts * n, n]));
-  const all = matmul(each.q, reshape(q, [batch * parts, n, n]));
-  return { q: narrow(reshape(all, [batch, parts * panelRows, n]), 1, 0, m), r };
+  const columns = matmul(each.q, reshape(q, [batch * parts, n, n]));
+  return { q: narrow(reshape(columns, [batch, parts * panelRows, n]), 1, 0, m), r };
 }
 
 /** Reflections of few columns, and their factors with the signs of LAPACK. */
@@ -308,8 +316,8 @@ function blockOf(a: Tensor): Reflections & { readonly r: Tensor } {
   const left = blockOf(narrow(a, 2, 0, half));
   const right = reflected(left, narrow(a, 2, half, n - half), true);
   const none = (rows: number, columns: number): Tensor => zeros([batch, rows, columns], { dtype: a.dtype });
-  // Panels of a block are equally high, so that they share kernels: rows of zeros at the end stay zeros.
-  const last = blockOf(concat([narrow(right, 1, half, m - half), none(half, n - half)], 1));
+  // Rows of zeros at the end stay zeros.
+  const last = blockOf(filled(narrow(right, 1, half, m - half), m));
   const below = concat([none(half, n - half), narrow(last.y, 1, 0, m - half)], 1);
   const across = neg(matmul(left.t, matmul(matmul(transpose(left.y), below), last.t)));
   const stacked = (first: Tensor, second: Tensor, third: Tensor): Tensor =>
@@ -323,18 +331,14 @@ function blockOf(a: Tensor): Reflections & { readonly r: Tensor } {
 
 /** The triangle of [batch, m, n], m >= n, and the reflections of its blocks of columns. */
 function blocksOf(a: Tensor): { readonly r: Tensor; readonly blocks: readonly Reflections[] } {
-  const [batch, , n] = a.shape as [number, number, number];
+  const [batch, m, n] = a.shape as [number, number, number];
   const blocks: Reflections[] = [];
   const triangle: Tensor[] = [];
   let rest = a;
   for (let start = 0; start < n; start += blockColumns) {
     const width = Math.min(blockColumns, n - start);
-    const height = rest.shape[1]!;
-    const columns = narrow(rest, 2, 0, width);
-    const missing = Math.min(Math.ceil(height / heights) * heights, a.shape[1]!) - height;
-    const filled = missing === 0 ? columns : concat([columns, zeros([batch, missing, width], { dtype: a.dtype })], 1);
-    const whole = blockOf(filled);
-    const block = { ...whole, y: narrow(whole.y, 1, 0, height) };
+    const whole = blockOf(filled(narrow(rest, 2, 0, width), m));
+    const block = { ...whole, y: narrow(whole.y, 1, 0, m - start) };
     blocks.push(block);
     const lines = start === 0 ? [block.r] : [zeros([batch, width, start], { dtype: a.dtype }), block.r];
     const more = n - start - width;

@@ -38,6 +38,9 @@ export interface TriangularOptions {
 /** Rows of the largest matrix that these kernels take: two times four kilobytes of float64, half of a group's memory. */
 export const blockRows = 32;
 
+/** Parts of a matrix are filled up to multiples of so many rows. */
+const heights = 128;
+
 /** What kernels of matrices take. */
 export const matrices = { dtype: ['float32', 'float64'], rank: 3 } as const;
 export type Matrices = typeof matrices;
@@ -157,6 +160,16 @@ function part(x: Tensor, row: number, rows: number, column: number, columns: num
 /** Matrices with one batch axis. */
 export function flat(x: Tensor): Tensor {
   return reshape(x, [x.shape.slice(0, -2).reduce((a, b) => a * b, 1), ...x.shape.slice(-2)]);
+}
+
+/**
+ * [batch, m, n] with rows of zeros at the end, `most` rows at most: parts of a matrix that are equally high share kernels, each of which takes
+ * milliseconds to make. Of many matrices these rows would cost more.
+ */
+export function filled(x: Tensor, most: number): Tensor {
+  const [batch, m, n] = x.shape as [number, number, number];
+  const missing = Math.min(Math.ceil(m / heights) * heights, most) - m;
+  return batch > 1 || missing === 0 ? x : concat([x, zeros([batch, missing, n], { dtype: x.dtype })], 1);
 }
 
 /**
