@@ -25,6 +25,9 @@ type Mask = PerThread<boolean>;
 /** Values and accesses of threads that are looked at before the rest is taken on trust: some hundredths of a second. */
 const mostValues = 2 ** 18;
 
+/** A value for all threads takes about as long as so many for single ones. */
+const oneForAll = 4;
+
 const unknown: PerThread<never> = [undefined];
 const everyone: Mask = [true];
 
@@ -241,7 +244,7 @@ class Walk {
   /** A value for each thread, or one for all where they have the same. */
   #each<T>(inputs: readonly PerThread<unknown>[], make: (thread: number) => T | undefined): PerThread<T> {
     const count = inputs.every(({ length }) => length === 1) ? 1 : this.#threads;
-    this.#left -= count;
+    this.#left -= Math.max(count, oneForAll);
     const all = Array.from({ length: count }, (_, t) => make(t));
     return count > 1 && all.every((value) => value === all[0]) ? [all[0]] : all;
   }

@@ -56,13 +56,18 @@ export function unitsOf(p: Partition, maxBindings: number): Unit[] {
     const [kernel] = drafts as [KernelDraft];
     const own = bindings.get(kernel)!;
     if (kernel.handwritten || kernel.contraction !== null || workOf(p, kernel) > smallKernel) continue;
-    const before = reached(drafts, (k) => sources.get(k)!, unitOf);
-    const after = reached(drafts, (k) => k.readers, unitOf);
+    // Looked for where they are asked for, as each takes a walk through all kernels.
+    let before: Set<Unit> | undefined;
+    let after: Set<Unit> | undefined;
     const home = open.find((unit) => {
       if (unit.drafts.length >= mostNests || unit.values + kernel.demands.length > mostValues) return false;
       let count = unit.bound.size;
       for (const node of own) if (!unit.bound.has(node)) count++;
-      return count <= maxBindings && !before.has(unit.drafts) && !after.has(unit.drafts);
+      if (count > maxBindings) return false;
+      before ??= reached(drafts, (k) => sources.get(k)!, unitOf);
+      if (before.has(unit.drafts)) return false;
+      after ??= reached(drafts, (k) => k.readers, unitOf);
+      return !after.has(unit.drafts);
     });
     if (home === undefined) {
       open.push({ drafts, bound: new Set(own), values: kernel.demands.length });
