@@ -12,7 +12,7 @@ import type { ReduceOp } from '../ir/operations.ts';
 import type { TargetCaps } from '../ir/target.ts';
 import type { DType } from '../shape/dtype.ts';
 import type { ProductCosts } from './costs/cpu.ts';
-import type { PickLanes, Values } from './linearize/scope.ts';
+import type { PickLanes, SteppedLoad, Values } from './linearize/scope.ts';
 import type { LoopNest } from './loops/transforms.ts';
 import type { Binder, NestWork } from './loops/work.ts';
 
@@ -160,6 +160,8 @@ export interface NestLowering {
   bestLane?(e: Exprs, op: ReduceOp, state: State): State | null;
   /** Vectors whose lanes each read what they keep. Absent: lanes read all and choose. */
   readonly pickLanes?: PickLanes;
+  /** A vector whose lanes lie at steps as one LOAD. Left out where programs read it lane by lane. */
+  readonly stepped?: SteppedLoad;
   /** Costs of contractions. Absent: as measured in WebAssembly. */
   readonly products?: ProductCosts;
   /** Rewrites a program to the dtypes that the target computes in. Absent for targets that compute in all dtypes they hold. */

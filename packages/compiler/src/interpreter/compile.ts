@@ -260,6 +260,7 @@ class Compiler {
     const [at, open] = [this.#place(index), gate === undefined ? -1 : this.#place(gate)];
     const other = alt === undefined ? -1 : this.#place(alt);
     const [to, { lanes }] = [this.#reserve(n), n];
+    const step = n.arg?.step ?? 1;
     return ({ values, cells, by }) => {
       if (open >= 0 && values[open] === 0) {
         for (let i = 0; i < lanes; i++) values[to + i] = values[other + i]!;
@@ -267,7 +268,7 @@ class Compiler {
       }
       const first = (values[at] as number) * stride;
       const from = cells[number]!;
-      for (let i = 0; i < lanes; i++) values[to + i] = from.read(first + i, by);
+      for (let i = 0; i < lanes; i++) values[to + i] = from.read(first + i * step, by);
     };
   }
 

@@ -135,6 +135,11 @@ export class Exprs {
 
   // --- memory
 
+  /** Elements `step` apart, from the index on: a vector of them. */
+  stepped(mem: KNode, index: KNode, step: number, lanes: number): KNode {
+    return this.intern('LOAD', mem.dtype as DType, lanes, [mem, index], step, { step });
+  }
+
   /** A false gate gives `alt` (zero unless told) without touching memory. */
   load(mem: KNode, index: KNode, gate?: KNode, alt?: KNode, lanes = 1): KNode {
     const dtype = mem.dtype as DType;
@@ -243,6 +248,7 @@ export class Exprs {
     if (v.op === 'CONST') return this.constant(v.dtype, v.arg.value);
     if (v.op === 'VEC') return v.src[v.src.length === 1 ? 0 : i]!;
     if (v.op === 'IOTA') return this.i32(i);
+    if (v.op === 'LOAD' && v.arg !== null) return this.load(v.src[0], this.add(v.src[1], v.arg.step * i));
     return this.intern('LANE', v.dtype, 1, [v], i, { lane: i });
   }
 

@@ -76,9 +76,10 @@ export interface KArgs {
   // --- memory. src: LOAD [memory, index, gate?, alt?]; STORE [memory, index, value, gate?]; memory = PARAM | SHARED | REG | STAGE.
   /**
    * Index counts elements (int32, scalar). lanes > 1 loads consecutive elements. A false gate (bool scalar) loads `alt`
-   * without touching memory.
+   * without touching memory. With a step, two or more, lanes lie so many elements apart: a vector from a PARAM that is only read, without a
+   * gate. Only targets that ask for it (`stepped` of their lowering) get it.
    */
-  LOAD: null;
+  LOAD: { readonly step: number } | null;
   STORE: null;
   /** src [memory, index, value, gate?]; atomic combine. */
   ATOMIC: { readonly op: 'add' | 'max' | 'min' | 'or' };

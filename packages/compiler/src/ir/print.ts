@@ -43,6 +43,8 @@ function argText(n: KNode): string {
       return n.arg.space;
     case 'LANE':
       return String(n.arg.lane);
+    case 'LOAD':
+      return n.arg === null ? '' : `step ${n.arg.step}`;
     case 'BARRIER':
       return n.arg === null ? '' : String(n.arg.part);
     default:

@@ -20,8 +20,9 @@ const mostWindows = 3;
 
 /** Loads at constant distances without large gaps. */
 export interface Run {
-  /** A load at the run's start. */
+  /** A load at the run's start, or so many elements before it. */
   readonly first: KNodeOf<'LOAD'>;
+  readonly from?: number;
   /** Elements from start to end. */
   readonly length: number;
 }
@@ -150,9 +151,9 @@ function cutIntoRuns(group: KNodeOf<'LOAD'>[], places: Map<KNode, RunPlace>): vo
  * const [, second] = program.body.filter(isGather);
  * pickColumn(second!.src, findRuns(program))?.column; // 1
  */
-export function pickColumn(
-  lanes: readonly KNode[],
-  places: ReadonlyMap<KNode, RunPlace>,
+export function pickColumn<Lane>(
+  lanes: readonly Lane[],
+  places: ReadonlyMap<Lane, RunPlace>,
   columnOf: (place: RunPlace, count: number) => number = ({ position }, count) => position % count,
 ): SquareColumn | null {
   const first = places.get(lanes[0]!);

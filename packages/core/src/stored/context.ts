@@ -6,7 +6,7 @@ import { runs } from '../runtime/state.ts';
 export const version = '0.0.0';
 
 /** Version of the format of entries; increase it with every change. */
-const format = 6;
+const format = 7;
 
 /** The version of what is kept: the library's, the format's, and a program's own. */
 export function stampOf(own = ''): string {

@@ -34,7 +34,7 @@ const others: Readonly<Record<Exclude<keyof KArgs, NestOp>, boolean>> = {
   REG: true,
   CONST: true,
   SPECIAL: true,
-  LOAD: false,
+  LOAD: true,
   STORE: false,
   ATOMIC: true,
   LOOP: true,
@@ -129,6 +129,9 @@ function writeArg(out: ByteWriter, n: KNode): void {
     case 'LANE':
       out.uint(n.arg.lane);
       break;
+    case 'LOAD':
+      out.uint(n.arg === null ? 0 : n.arg.step);
+      break;
     case 'MATRIX':
       out.uint(tiles.indexOf(n.arg.tile));
       break;
@@ -182,6 +185,10 @@ function readArg(from: ByteReader, op: KOp, dtype: DType | 'void'): object | nul
       return { op: from.among(shared) };
     case 'LANE':
       return { lane: from.uint() };
+    case 'LOAD': {
+      const step = from.uint();
+      return step === 0 ? null : { step };
+    }
     case 'MATRIX':
       return { tile: from.among(tiles) };
     case 'FRAGMENT':

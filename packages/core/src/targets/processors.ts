@@ -12,6 +12,7 @@ import {
   widerLanes,
 } from '@polygrad/compiler/codegen/costs/processors';
 import { bestLane } from '@polygrad/compiler/codegen/linearize/best-lane';
+import { steppedLoad } from '@polygrad/compiler/codegen/linearize/stepped';
 import { cutFixedReductions } from '@polygrad/compiler/codegen/loops/fixed-joints';
 import { pickLanes, splitPhases } from '@polygrad/compiler/codegen/loops/phases';
 import { readPicks } from '@polygrad/compiler/codegen/loops/picks';
@@ -50,6 +51,7 @@ export function processorLowering(facts: ProcessorFacts): Lowering {
     bestLane,
     splitPhases,
     pickLanes,
+    stepped: steppedLoad,
     contraction: (kernel, e, { caps }) => processorContraction(kernel, e, caps),
     pairs: (kernel, e, { caps }) => processorPairs(kernel, e, caps),
     ways: (c, kernel, e, caps) => [[byTiles, () => lowerOnProcessor(c, e, caps) ?? lowerPlain(kernel, caps)]],

@@ -277,6 +277,15 @@ export class Accesses {
     return { parts: masks.select(mask, loaded.parts, otherwise.parts, n.lanes, width), width };
   }
 
+  /** A vector of elements that lie apart, one by one. */
+  stepped({ src: [mem, index], lanes, dtype }: KNodeOf<'LOAD'>, step: number): Lowered {
+    const { machine, b } = this.#ctx;
+    const bytes = bytesOf(dtype);
+    const at = this.#at(mem, index, (lanes - 1) * step + 1, null);
+    const element = (i: number): Reg => machine.access.element(b, dtype, further(at, i * step * bytes));
+    return machine.lanes.gather(this.#ctx, kindOf(dtype), lanes, element);
+  }
+
   /** A place, or that of zeros where a gate is false. */
   #orZeros(at: Place, condition: Reg, bytes: number): Place {
     const { b, machine } = this.#ctx;

@@ -3,8 +3,8 @@
  * loads whose lanes are moved (windows.ts). Loads that only such vectors use are not done element by element.
  */
 import {
-  findRuns,
   type KNode,
+  type KNodeOf,
   lanesOfPart,
   pickColumn,
   type Program,
@@ -12,6 +12,7 @@ import {
   type SquareColumn,
   type Uses,
 } from '@polygrad/core/kernel';
+import { type Element, elementsOf, findRows } from './elements.ts';
 import { isZero } from './memory.ts';
 import { type Picked, pickWide } from './windows.ts';
 
@@ -28,14 +29,17 @@ export interface Neighbours {
   readonly unread: ReadonlySet<KNode>;
 }
 
-/** True for vectors of elements that may be read at any time, or whenever one gate holds, beside which they are zero. */
-function isGather(n: KNode): boolean {
-  if (n.op !== 'VEC' || n.src.length < 2 || n.src.length % lanesOfPart(n) !== 0) return false;
-  return n.src.every((s) => isPlain(s) && s.src[2] === n.src[0]!.src[2]);
+/** The elements of a vector that may be read at any time, or whenever one gate holds, beside which they are zero; or null. */
+function gathered(n: KNode, scalars: Map<KNode, Element>): readonly Element[] | null {
+  if ((n.op !== 'VEC' && n.op !== 'LOAD') || n.lanes % lanesOfPart(n) !== 0) return null;
+  const elements = elementsOf(n, scalars);
+  if (elements === null) return null;
+  const gate = elements[0]!.load.src[2];
+  return elements.every(({ load }) => isPlain(load) && load.src[2] === gate) ? elements : null;
 }
 
-function isPlain(n: KNode): boolean {
-  if (n.op !== 'LOAD' || n.lanes !== 1) return false;
+function isPlain(n: KNodeOf<'LOAD'>): boolean {
+  if (n.lanes !== 1 && n.arg === null) return false;
   const [memory, , gate, other] = n.src;
   if (gate !== undefined && (other === undefined || !isZero(other))) return false;
   return memory.op === 'PARAM' && memory.arg.access === 'read';
@@ -51,29 +55,37 @@ export function findNeighbours(program: Program, uses: Uses, vectorBytes: number
   const squares = new Map<KNode, readonly SquareColumn[]>();
   const windows = new Map<KNode, readonly Picked[]>();
   const readers = new Map<KNode, number>();
-  const places = findRuns(program, isGather);
-  for (const n of places.size === 0 ? [] : program.body) {
-    if (!uses.has(n) || !isGather(n) || !isWord(n) || lanesOfPart(n) !== side) continue;
-    const columns = partsOf(n, side, (lanes) => pickColumn(lanes, places, columnOf));
-    const parts = columns === null ? windowsOf(n, vectorBytes / 4, places) : null;
+  const scalars = new Map<KNode, Element>();
+  const vectors = new Map<KNode, readonly Element[]>();
+  for (const n of program.body) {
+    const elements = gathered(n, scalars);
+    if (elements !== null) vectors.set(n, elements);
+  }
+  const places = findRows(program, vectors.values());
+  for (const [n, elements] of vectors) {
+    if (places.size === 0) break;
+    if (!uses.has(n) || !isWord(n) || lanesOfPart(n) !== side) continue;
+    const columns = partsOf(elements, side, (lanes) => pickColumn(lanes, places, columnOf));
+    const width = Math.min(vectorBytes / 4, n.lanes);
+    const parts = columns === null ? partsOf(elements, width, (lanes) => pickWide(lanes, places)) : null;
     if (columns !== null) squares.set(n, columns);
     else if (parts !== null) windows.set(n, parts);
     else continue;
-    for (const load of new Set(n.src)) readers.set(load, (readers.get(load) ?? 0) + 1);
+    if (n.op === 'VEC') for (const load of new Set(n.src)) readers.set(load, (readers.get(load) ?? 0) + 1);
   }
   const unread = [...readers].filter(([load, count]) => uses.get(load)?.count === count).map(([load]) => load);
   return { squares, windows, unread: new Set(unread) };
 }
 
-function windowsOf(n: KNode, width: number, places: ReadonlyMap<KNode, RunPlace>): readonly Picked[] | null {
-  return partsOf(n, Math.min(width, n.lanes), (lanes) => pickWide(lanes, places));
-}
-
 /** Calls `part` for each stretch of `width` lanes; null if one gives null. */
-function partsOf<T>({ src }: KNode, width: number, part: (lanes: readonly KNode[]) => T | null): readonly T[] | null {
+function partsOf<T>(
+  elements: readonly Element[],
+  width: number,
+  part: (lanes: readonly Element[]) => T | null,
+): readonly T[] | null {
   const parts: T[] = [];
-  for (let at = 0; at < src.length; at += width) {
-    const made = part(src.slice(at, at + width));
+  for (let at = 0; at < elements.length; at += width) {
+    const made = part(elements.slice(at, at + width));
     if (made === null) return null;
     parts.push(made);
   }

@@ -285,6 +285,7 @@ class Lowering implements Context {
   #value(n: KNode, at: number): Lowered {
     const side = this.#rare.sides.get(n);
     if (side !== undefined) return this.#rarely(n, side, at);
+    if (n.op === 'LOAD' && n.arg !== null) return this.#neighbours(n) ?? this.#accesses.stepped(n, n.arg.step);
     if (n.op === 'LOAD')
       return n.src[0].op === 'REG'
         ? this.#registers.load(n, n.src[0], at)
@@ -416,7 +417,10 @@ class Lowering implements Context {
   /** How often a body is unrolled. Vectors of neighbours are found by their nodes, which copies would share, so their loops are not. */
   #factor(n: KNodeOf<'LOOP'>, from: number, to: number, count: number): number {
     const { body } = this.#program;
-    for (let i = from; i < to; i++) if (body[i]!.op === 'VEC' && body[i]!.src.length > 1) return 1;
+    for (let i = from; i < to; i++) {
+      const n = body[i]!;
+      if (n.op === 'VEC' ? n.src.length > 1 : n.op === 'LOAD' && n.arg !== null) return 1;
+    }
     return unrollFactor(n, body, from, to, count);
   }
 

@@ -45,13 +45,17 @@ export class Squares {
   #column(squares: readonly SquareColumn[], bytes: number): Reg {
     const { b, machine } = this.#ctx;
     const pairs = (which: PairsOf, x: Reg, y: Reg): Reg => machine.lanes.pairs(this.#ctx, which, x, y, bytes);
-    const key = squares.flatMap(({ rows }) => rows.map(({ run, at }) => `${idOf(run.first)}+${at}`)).join(' ');
+    const key = squares
+      .flatMap(({ rows }) => rows.map(({ run, at }) => `${idOf(run.first)}+${(run.from ?? 0) + at}`))
+      .join(' ');
     let made = this.#made.get(b.current);
     if (made === undefined) this.#made.set(b.current, (made = new Map()));
     let halves = made.get(key);
     if (halves === undefined) {
       const row = (i: number): Reg =>
-        this.#joined(squares, bytes, ({ rows }) => this.#row(rows[i]!.run.first, rows[i]!.at, side));
+        this.#joined(squares, bytes, ({ rows }) =>
+          this.#row(rows[i]!.run.first, (rows[i]!.run.from ?? 0) + rows[i]!.at, side),
+        );
       const [w, x, y, z] = [row(0), row(1), row(2), row(3)];
       halves = (['first', 'last'] as const).map((two) => [pairs(two, w, x), pairs(two, y, z)]);
       made.set(key, halves);

@@ -4,6 +4,7 @@
  * positions of a row, so that vectors share them.
  */
 import { idOf, type KNode, type KNodeOf, type RunPlace } from '@polygrad/core/kernel';
+import type { Element } from './elements.ts';
 import type { Block, Reg, Lowered } from '../form/code.ts';
 import { makeParts, usedBytes } from '../form/vector-parts.ts';
 import type { Context } from '../form/machine.ts';
@@ -32,18 +33,18 @@ function isHalves(picked: Picked): picked is readonly [Picked, Picked] {
 }
 
 /** The windows of a part, or null if loading its elements one by one is as good. */
-export function pickWide(lanes: readonly KNode[], places: ReadonlyMap<KNode, RunPlace>): Picked | null {
+export function pickWide(lanes: readonly Element[], places: ReadonlyMap<Element, RunPlace>): Picked | null {
   return pickOne(lanes, places) ?? pickHalves(lanes, places);
 }
 
-function pickHalves(lanes: readonly KNode[], places: ReadonlyMap<KNode, RunPlace>): Picked | null {
+function pickHalves(lanes: readonly Element[], places: ReadonlyMap<Element, RunPlace>): Picked | null {
   if (lanes.length <= 4) return null;
   const low = pickWide(lanes.slice(0, lanes.length / 2), places);
   const high = low === null ? null : pickWide(lanes.slice(lanes.length / 2), places);
   return low === null || high === null ? null : [low, high];
 }
 
-function pickOne(lanes: readonly KNode[], places: ReadonlyMap<KNode, RunPlace>): Picked | null {
+function pickOne(lanes: readonly Element[], places: ReadonlyMap<Element, RunPlace>): Picked | null {
   const found: RunPlace[] = [];
   for (const n of lanes) {
     const place = places.get(n);
@@ -100,7 +101,7 @@ export class Windows {
         bytes,
       );
     const { size, windows, lanes } = picked;
-    const loaded = windows.map(({ run, at }) => this.#window(run.first, at, size));
+    const loaded = windows.map(({ run, at }) => this.#window(run.first, (run.from ?? 0) + at, size));
     if (windows.length === 1 && size === lanes.length && lanes.every(({ at }, i) => at === i)) return loaded[0]!;
     return this.#ctx.machine.lanes.pick(this.#ctx, loaded, lanes, bytes);
   }

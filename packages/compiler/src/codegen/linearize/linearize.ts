@@ -60,7 +60,7 @@ export function linearize(kernel: LoopKernel, caps: CodegenCaps, inside?: Inside
     const end = ends[i] ?? null;
     const write = (): void => {
       const scope = new Scope(e, new FreeRanges());
-      const values = new Values(b, scope, caps.lowering.pickLanes);
+      const values = new Values(b, scope, caps.lowering);
       // Its own node: what is known of it here does not hold in other nests.
       const index = onGrid ? e.sub(groupIndex(e, columns, rows, i), first) : e.i32(0);
       if (index !== group && index.op !== 'CONST') assumeBounds(index, 0, count - 1);

@@ -247,10 +247,26 @@ export type Result =
 /** How an index moves over the lanes of the vector tile. */
 export type Address =
   | { readonly kind: 'same' | 'unit'; readonly base: KNode }
+  | { readonly kind: 'steps'; readonly base: KNode; readonly step: KNode }
   | { readonly kind: 'lanes'; readonly each: readonly KNode[] };
+
+/** A vector of elements at such an address as one LOAD, or null. `at`: the place of a lane. */
+export type SteppedLoad = (
+  e: Exprs,
+  memory: KNode,
+  address: Address,
+  lanes: number,
+  at: (lane: number) => KNode,
+) => KNode | null;
 
 /** A vector whose lanes each read what they keep, or null. */
 export type PickLanes = (root: KNodeOf<'WHERE'>, values: Values) => KNode | null;
+
+/** What targets write otherwise than lane by lane. */
+interface VectorForms {
+  readonly pickLanes?: PickLanes;
+  readonly stepped?: SteppedLoad;
+}
 
 export class Values {
   readonly b: ProgramBuilder;
@@ -259,10 +275,10 @@ export class Values {
   /** Nodes under the vector tile at one place: whether they are made of numbers that differ from lane to lane. */
   readonly #differing = new Map<KNode, boolean>();
   #differAt: KNode | null = null;
-  readonly #pickLanes: PickLanes | undefined;
+  readonly #forms: VectorForms;
 
-  constructor(b: ProgramBuilder, scope: Scope, pickLanes?: PickLanes) {
-    this.#pickLanes = pickLanes;
+  constructor(b: ProgramBuilder, scope: Scope, forms: VectorForms) {
+    this.#forms = forms;
     this.b = b;
     this.scope = scope;
   }
@@ -277,7 +293,7 @@ export class Values {
       const n = stack[stack.length - 1]!;
       const memo = scope.memoOf(n);
       if (!memo.has(n)) {
-        const picked = n.op === 'WHERE' && this.#pickLanes?.(n, this);
+        const picked = n.op === 'WHERE' && this.#forms.pickLanes?.(n, this);
         if (picked) {
           memo.set(n, picked);
           stack.pop();
@@ -357,11 +373,12 @@ export class Values {
       return e.load(memory, place(address.base, 0), gates?.[0], alt, lanes);
     }
     if (uniform && address.kind === 'same') return this.#gated(memory, place(address.base, 0), gates?.[0], alt);
+    const at = (k: number): KNode => place(laneOf(e, address, k), k);
+    const stepped = gates === undefined && this.#forms.stepped?.(e, memory, address, lanes, at);
+    if (stepped) return stepped;
     const each: KNode[] = [];
     for (let k = 0; k < lanes; k++) {
-      each.push(
-        e.load(memory, place(laneOf(e, address, k), k), gates?.[k], alt && (alt.lanes > 1 ? e.lane(alt, k) : alt)),
-      );
+      each.push(e.load(memory, at(k), gates?.[k], alt && (alt.lanes > 1 ? e.lane(alt, k) : alt)));
     }
     return e.vec(each);
   }
@@ -441,7 +458,7 @@ export class Values {
   address(index: KNode): Address {
     const { scope } = this;
     const { e } = scope;
-    const { range, lanes } = scope.vector!;
+    const { range } = scope.vector!;
     if (!scope.free.has(index, range)) return { kind: 'same', base: this.lower(index) };
     const stride = sizedStrideOf(scope.free, index, range);
     if (stride !== null) {
@@ -450,7 +467,7 @@ export class Values {
       if (number === 1 && sizes.length === 0) return { kind: 'unit', base };
       // Lane by lane each place would be a product.
       const step = sizes.reduce((n, size) => e.mul(n, this.lower(size)), e.i32(number));
-      return { kind: 'lanes', each: Array.from({ length: lanes }, (_, k) => e.add(base, e.mul(step, k))) };
+      return { kind: 'steps', base, step };
     }
     const form = linearOf(index);
     const read = form.terms.filter((t) => this.#computed(t, range));
@@ -487,5 +504,7 @@ export class Values {
 
 function laneOf(e: Scope['e'], address: Address, k: number): KNode {
   if (address.kind === 'lanes') return address.each[k]!;
-  return address.kind === 'same' ? address.base : e.add(address.base, k);
+  return address.kind === 'same'
+    ? address.base
+    : e.add(address.base, address.kind === 'steps' ? e.mul(address.step, k) : k);
 }

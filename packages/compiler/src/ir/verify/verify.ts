@@ -5,7 +5,7 @@
  * the rules that both stages share: dtypes, lanes, memory.
  */
 import { type DType, dtypeInfo, isFloat, isInteger } from '../../shape/dtype.ts';
-import type { KNode, LoopKernel, LoopStore, Program } from '../ir.ts';
+import type { KNode, KNodeOf, LoopKernel, LoopStore, Program } from '../ir.ts';
 import { type BinaryOp, type TernaryOp, type UnaryOp, binaryOps, ternaryOps, unaryOps } from '../operations.ts';
 import { highOf, lowOf } from '../node.ts';
 import { fragmentLanes, isMatrixForm, matrixThreads } from '../matrix.ts';
@@ -376,6 +376,7 @@ function accessError(n: KNode, lanes: number): string | null {
     if (gate !== undefined && alt === undefined) return 'with a gate needs an alternative';
     if (alt !== undefined && (alt.dtype !== n.dtype || alt.lanes !== lanes))
       return `has ${lanes} lanes but its alternative ${alt.dtype} x ${alt.lanes}`;
+    if (n.arg !== null) return steppedError(n, n.arg.step);
   } else if (value?.dtype !== mem.dtype) return `stores ${value?.dtype} to ${mem.dtype}`;
   if (mem.op === 'PARAM' && mem.arg.length === 0) return null; // in a loop that never runs
   if (mem.op === 'PARAM') {
@@ -391,6 +392,14 @@ function accessError(n: KNode, lanes: number): string | null {
       : `of registers of ${mem.lanes} lanes has ${lanes}`;
   }
   return mem.op === 'STAGE' ? null : `${mem.op} is no memory`;
+}
+
+/** Rules of a LOAD whose lanes lie apart. */
+function steppedError({ src: [mem, index, gate], lanes }: KNodeOf<'LOAD'>, step: number): string | null {
+  if (!Number.isInteger(step) || step < 2 || lanes < 2) return `takes lanes, two or more apart: got ${lanes}, ${step}`;
+  if (mem.op !== 'PARAM' || mem.arg.access !== 'read' || gate !== undefined)
+    return 'with a step reads a parameter that is only read, without a gate';
+  return mem.arg.length === 0 ? null : outOfRange(index, mem.arg.length - 1 - (lanes - 1) * step);
 }
 
 /** Rules of products of tiles, and of copies to group memory. */
