@@ -170,13 +170,13 @@ class Legalizer {
       case 'LOAD': {
         if (small) return this.#smallLoad(n);
         const [mem, index, gate, alt] = n.src;
-        if (n.arg !== null) return this.#e.stepped(this.#memory(mem), this.#plain(index), n.arg.step, n.lanes);
         return this.#b.load(
           this.#memory(mem),
           this.#plain(index),
           n.lanes,
           gate && this.#plain(gate),
           alt && this.#plain(alt),
+          n.arg,
         );
       }
     }

@@ -6,7 +6,7 @@
  * scalar, which is then splat. Statements (STORE, LOOP ...) are written by ProgramBuilder, not here.
  */
 import { type DType, isFloat } from '../shape/dtype.ts';
-import type { KArg, KNode, KNodeAmong, KNodeOf, ParamArg, KOp, RangeKind, SpecialKind } from './ir.ts';
+import type { KArg, KArgs, KNode, KNodeAmong, KNodeOf, ParamArg, KOp, RangeKind, SpecialKind } from './ir.ts';
 import { type BinaryOp, type ReduceOp, type TernaryOp, type UnaryOp, isArg } from './operations.ts';
 import { type ArgKey, assumeBounds, freshId, InternTable, NodeObject } from './node.ts';
 import { simplifyBinary, simplifyTernary, simplifyUnary } from './simplify/simplify.ts';
@@ -135,16 +135,11 @@ export class Exprs {
 
   // --- memory
 
-  /** Elements `step` apart, from the index on: a vector of them. */
-  stepped(mem: KNode, index: KNode, step: number, lanes: number): KNode {
-    return this.intern('LOAD', mem.dtype as DType, lanes, [mem, index], step, { step });
-  }
-
-  /** A false gate gives `alt` (zero unless told) without touching memory. */
-  load(mem: KNode, index: KNode, gate?: KNode, alt?: KNode, lanes = 1): KNode {
+  /** A false gate gives `alt` (zero unless told) without touching memory. With a step there is no gate. */
+  load(mem: KNode, index: KNode, gate?: KNode, alt?: KNode, lanes = 1, arg: KArgs['LOAD'] = null): KNode {
     const dtype = mem.dtype as DType;
     if (index.dtype !== 'int32' || index.lanes !== 1) refuse('load', 'an index of int32 x 1', index);
-    if (gate === undefined || isTrue(gate)) return this.intern('LOAD', dtype, lanes, [mem, index]);
+    if (gate === undefined || isTrue(gate)) return this.intern('LOAD', dtype, lanes, [mem, index], arg?.step, arg);
     if (gate.dtype !== 'bool' || gate.lanes !== 1) refuse('load', 'a gate of bool x 1', gate);
     const other = this.splat(alt ?? this.constant(dtype, 0), lanes);
     checkStored('load', mem, other);
@@ -248,7 +243,6 @@ export class Exprs {
     if (v.op === 'CONST') return this.constant(v.dtype, v.arg.value);
     if (v.op === 'VEC') return v.src[v.src.length === 1 ? 0 : i]!;
     if (v.op === 'IOTA') return this.i32(i);
-    if (v.op === 'LOAD' && v.arg !== null) return this.load(v.src[0], this.add(v.src[1], v.arg.step * i));
     return this.intern('LANE', v.dtype, 1, [v], i, { lane: i });
   }
 

@@ -165,7 +165,7 @@ export function remake(e: Exprs, n: KNode, src: readonly KNode[]): KNode {
     case 'STAGE':
       return e.stage(n.arg.space, a, src.slice(1) as readonly KNode[] as RangeList);
     case 'LOAD':
-      return n.arg === null ? e.load(a, b, src[2], src[3], n.lanes) : e.stepped(a, b, n.arg.step, n.lanes);
+      return e.load(a, b, src[2], src[3], n.lanes, n.arg);
     case 'CAST':
       return e.cast(a, dtype);
     case 'BITCAST':

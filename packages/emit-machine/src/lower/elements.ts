@@ -1,10 +1,34 @@
 /** Elements that lanes of vectors are: a load each, or one of those that a LOAD with a step reads; and the rows that they are neighbours in. */
-import { blocksOf, idOf, type KNode, type KNodeOf, linearOf, type Program, type RunPlace } from '@polygrad/core/kernel';
+import {
+  blocksOf,
+  idOf,
+  type KNode,
+  type KNodeOf,
+  linearOf,
+  type Program,
+  type RunPlace,
+  type Uses,
+} from '@polygrad/core/kernel';
 
 /** An element: so many behind the index of a load. */
 export interface Element {
   readonly load: KNodeOf<'LOAD'>;
   readonly by: number;
+}
+
+/** The load with a step that a lane is of, or null: such a lane is read from memory. */
+export function steppedOf(n: KNode): KNodeOf<'LOAD'> | null {
+  return n.op === 'LANE' && n.src[0].op === 'LOAD' && n.src[0].arg !== null ? n.src[0] : null;
+}
+
+/** Loads with a step of which nothing but single lanes is asked. `whole`: those that are asked for besides. */
+export function findTakenApart({ body }: Program, uses: Uses, whole: ReadonlySet<KNode>): ReadonlySet<KNode> {
+  const lanes = new Map<KNode, number>();
+  for (const n of body) {
+    const load = steppedOf(n);
+    if (load !== null && uses.has(n) && !whole.has(load)) lanes.set(load, (lanes.get(load) ?? 0) + 1);
+  }
+  return new Set([...lanes].filter(([load, count]) => uses.get(load)?.count === count).map(([load]) => load));
 }
 
 /** Elements of one row lie less than so many apart. */

@@ -286,6 +286,13 @@ export class Accesses {
     return machine.lanes.gather(this.#ctx, kindOf(dtype), lanes, element);
   }
 
+  /** One of them, so many elements from the first. */
+  element({ src: [mem, index], dtype }: KNodeOf<'LOAD'>, by: number): Lowered {
+    const { machine, b } = this.#ctx;
+    const at = further(this.#at(mem, index, by + 1, null), by * bytesOf(dtype));
+    return { parts: [machine.access.element(b, dtype, at)], width: widthOf(kindOf(dtype)) };
+  }
+
   /** A place, or that of zeros where a gate is false. */
   #orZeros(at: Place, condition: Reg, bytes: number): Place {
     const { b, machine } = this.#ctx;

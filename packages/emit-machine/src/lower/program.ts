@@ -29,6 +29,7 @@ import { Copies, type Copy, type Linear } from './copies.ts';
 import { findFolds, type Folds, lowerFold } from './folds.ts';
 import { bitcastHalf, isPacked } from './halves.ts';
 import { Accesses, type Scopes } from './memory.ts';
+import { findTakenApart, steppedOf } from './elements.ts';
 import { findNeighbours, type Neighbours } from './neighbours.ts';
 import { Registers } from './registers.ts';
 import { Squares } from './squares.ts';
@@ -71,6 +72,8 @@ class Lowering implements Context {
   readonly #comparisons: Comparisons;
   readonly #found: Neighbours;
   readonly #folds: Folds;
+  /** Loads with a step whose lanes are read one by one. */
+  readonly #apart: ReadonlySet<KNode>;
   readonly #squares: Squares;
   readonly #windows: Windows;
   readonly #counter: Reg;
@@ -99,6 +102,8 @@ class Lowering implements Context {
     this.#accesses = new Accesses(this, this);
     this.#found = findNeighbours(program, this.#uses, target.vectorBytes);
     this.#folds = findFolds(program, this.#uses, target.vectorBytes);
+    const folded = [...this.#folds.roots.values()].map(({ source }) => source);
+    this.#apart = findTakenApart(program, this.#uses, new Set(folded));
     const row = (load: KNodeOf<'LOAD'>, at: number, lanes: number): Reg => this.#accesses.row(load, at, lanes);
     this.#squares = new Squares(this, row);
     this.#windows = new Windows(this, row);
@@ -239,6 +244,7 @@ class Lowering implements Context {
       !this.#uses.has(n) ||
       this.#found.unread.has(n) ||
       this.#folds.inside.has(n) ||
+      this.#apart.has(n) ||
       this.#isComparedLater(n) ||
       this.#isUnasked(n)
     );
@@ -292,6 +298,8 @@ class Lowering implements Context {
         : this.#accesses.load(n, this.#splatLanes(n), this.#isPacked(n));
     if (n.op === 'BITCAST' && (n.dtype === 'float16' || n.src[0].dtype === 'float16'))
       return bitcastHalf(this, n, this.#isPacked(n.src[0]) || this.#isPacked(n));
+    const stepped = steppedOf(n);
+    if (stepped !== null) return this.#accesses.element(stepped, stepped.arg!.step * (n as KNodeOf<'LANE'>).arg.lane);
     const made = this.#better(n) ?? lowerValue(this, n);
     // The value must not change with the register that it is in.
     let changes = false;

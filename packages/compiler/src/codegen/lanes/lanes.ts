@@ -118,7 +118,7 @@ class LaneWriter {
       case 'REG':
         return b.reg(n.arg.name, n.dtype, n.lanes, n.arg.length);
       case 'LOAD':
-        return n.arg === null ? b.load(src[0]!, src[1]!, n.lanes, src[2], src[3]) : remake(e, n, src);
+        return b.load(src[0]!, src[1]!, n.lanes, src[2], src[3]);
       default: {
         const made = remake(e, n, src);
         if (n.dtype === 'int32' && n.lanes === 1 && made.op !== 'CONST') assumeBounds(made, lowOf(n), highOf(n));

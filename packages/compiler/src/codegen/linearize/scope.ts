@@ -374,13 +374,12 @@ export class Values {
     }
     if (uniform && address.kind === 'same') return this.#gated(memory, place(address.base, 0), gates?.[0], alt);
     const at = (k: number): KNode => place(laneOf(e, address, k), k);
-    const stepped = gates === undefined && this.#forms.stepped?.(e, memory, address, lanes, at);
-    if (stepped) return stepped;
-    const each: KNode[] = [];
-    for (let k = 0; k < lanes; k++) {
-      each.push(e.load(memory, at(k), gates?.[k], alt && (alt.lanes > 1 ? e.lane(alt, k) : alt)));
-    }
-    return e.vec(each);
+    const each = (_: unknown, k: number): KNode =>
+      e.load(memory, at(k), gates?.[k], alt && (alt.lanes > 1 ? e.lane(alt, k) : alt));
+    return (
+      (gates === undefined && this.#forms.stepped?.(e, memory, address, lanes, at)) ||
+      e.vec(Array.from({ length: lanes }, each))
+    );
   }
 
   /** A scalar load, also if its alternative is a vector. */

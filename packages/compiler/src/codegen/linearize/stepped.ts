@@ -18,7 +18,7 @@ export function steppedLoad(
 ): KNode | null {
   if (memory.op !== 'PARAM' || memory.arg.access !== 'read' || dtypeInfo[memory.dtype as DType].bytes < 4) return null;
   const step = stepOf(e, address, lanes);
-  return step < 2 ? null : e.stepped(memory, at(0), step, lanes);
+  return step < 2 ? null : e.load(memory, at(0), undefined, undefined, lanes, { step });
 }
 
 /** How many elements the lanes lie apart; 0: differently, or as the size says. */

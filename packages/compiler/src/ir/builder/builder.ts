@@ -222,9 +222,9 @@ export class ProgramBuilder {
   }
 
   /** Reads memory. From mutable memory the read happens here and now; from a read-only PARAM it is a pure expression. */
-  load(mem: KNode, index: KNode | number, lanes?: number, gate?: KNode, alt?: KNode): KNode {
+  load(mem: KNode, index: KNode | number, lanes?: number, gate?: KNode, alt?: KNode, arg: KArgs['LOAD'] = null): KNode {
     const at = typeof index === 'number' ? this.e.i32(index) : index;
-    const n = this.e.load(mem, at, gate, alt, lanes ?? mem.lanes);
+    const n = this.e.load(mem, at, gate, alt, lanes ?? mem.lanes, arg);
     if (n.op !== 'LOAD' || !isMutable(mem)) return n;
     return this.here('LOAD', n.dtype, n.lanes, n.src, null);
   }
