@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { adviceFor } from './advice.ts';
-import type { BackendInfo } from './backends.ts';
+import type { BackendInfo } from './report.ts';
 import { linesOf } from './lines.ts';
 import { machine, nodeInfo } from './machine.ts';
 

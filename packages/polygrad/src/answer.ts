@@ -1,7 +1,7 @@
 /** Loads one backend, asks it for its device, and has it compute a sum and pass its self-test; or has auto-detection choose. */
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
-import type { Answer } from './backends.ts';
+import type { Answer } from './report.ts';
 
 interface Engine {
   /** Older versions have none, or one that does not tell. */

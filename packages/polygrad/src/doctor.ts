@@ -1,9 +1,9 @@
 /** Gathers what `polygrad doctor` reports: of the machine, of the project in a folder, of each backend. */
 import { adviceFor } from './advice.ts';
-import { ask, type BackendInfo } from './backends.ts';
+import { ask } from './backends.ts';
 import { machine, nodeInfo } from './machine.ts';
 import { backendPackages, chooser, found, hasMnist, packagesFor } from './project.ts';
-import type { Report } from './report.ts';
+import type { BackendInfo, Report } from './report.ts';
 
 async function inspect(folder: string, specifier: string, name: string, there: boolean): Promise<BackendInfo> {
   const nothing = { name, package: specifier, device: null, software: false, score: 0, works: false };

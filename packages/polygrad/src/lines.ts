@@ -1,6 +1,5 @@
 /** The report as lines of text for a person. */
-import type { BackendInfo } from './backends.ts';
-import type { Report } from './report.ts';
+import type { BackendInfo, Report } from './report.ts';
 import { oldestNode } from './machine.ts';
 
 const yesNo = (value: boolean): string => (value ? 'yes' : 'no');
