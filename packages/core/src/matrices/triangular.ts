@@ -38,8 +38,8 @@ export interface TriangularOptions {
 /** Rows of the largest matrix that these kernels take: two times four kilobytes of float64, half of a group's memory. */
 export const blockRows = 32;
 
-/** Parts of a matrix are filled up to multiples of so many rows. */
-const heights = 128;
+/** Parts of a matrix are filled up to multiples of so many rows; those of more than four times as many to multiples of twice that. */
+const least = 64;
 
 /** What kernels of matrices take. */
 export const matrices = { dtype: ['float32', 'float64'], rank: 3 } as const;
@@ -164,12 +164,15 @@ export function flat(x: Tensor): Tensor {
 
 /**
  * [batch, m, n] with rows of zeros at the end, `most` rows at most: parts of a matrix that are equally high share kernels, each of which takes
- * milliseconds to make. Of many matrices these rows would cost more.
+ * milliseconds to make. Of many matrices, and of small ones, these rows would cost more.
  */
 export function filled(x: Tensor, most: number): Tensor {
   const [batch, m, n] = x.shape as [number, number, number];
-  const missing = Math.min(Math.ceil(m / heights) * heights, most) - m;
-  return batch > 1 || missing === 0 ? x : concat([x, zeros([batch, missing, n], { dtype: x.dtype })], 1);
+  const step = most > 4 * least ? 2 * least : least;
+  const missing = Math.min(Math.ceil(m / step) * step, most) - m;
+  return batch > 1 || most <= least || missing === 0
+    ? x
+    : concat([x, zeros([batch, missing, n], { dtype: x.dtype })], 1);
 }
 
 /**

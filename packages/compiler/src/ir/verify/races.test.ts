@@ -170,6 +170,23 @@ describe('races in group memory', () => {
     expect(() => verifyShared(elected(byData, false))).not.toThrow();
   });
 
+  it('are found after kernels passed that differ in a group index, in a gate, or in the length of group memory', () => {
+    const program = (least: number, most: number, length: number, at: number): Program => {
+      const b = new ProgramBuilder();
+      const { e } = b;
+      const thread = e.special('local', 0, 8);
+      const memory = b.shared('s', 'int32', length);
+      const open = e.and(e.lt(thread, most), e.le(least, thread));
+      b.store(memory, e.irem(thread, length), thread, open);
+      b.store(e.param(0, 'int32', 'write', 64), e.add(thread, at), b.load(memory, thread));
+      return b.build({ name: 'differing', group: [8, 1, 1] });
+    };
+    for (const at of [0, 8, 56]) expect(() => verifyShared(program(0, 8, 8, at))).not.toThrow();
+    expect(() => verifyShared(program(4, 5, 4, 0))).toThrow(/LOAD of thread 0 reads element 0/);
+    expect(() => verifyShared(program(0, 1, 4, 0))).not.toThrow();
+    expect(() => verifyShared(program(0, 8, 4, 8))).toThrow(/STORE of thread 4 writes element 0/);
+  });
+
   it('are looked for as long as that is quick', () => {
     const b = new ProgramBuilder();
     const { e } = b;
