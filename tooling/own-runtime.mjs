@@ -36,9 +36,10 @@ afterAll(async () => {
   const late = listBackends().find((name) => ofPackages.includes(name) && !shared.backends.has(name));
   if (late === undefined) return;
   const found = getBackend(late);
-  // Tests may register one of their own under such a name. The package, if it was not loaded, registers elsewhere.
+  // Tests may register one of their own under such a name. The package, if it was not loaded, registers elsewhere: now, and never again.
   useRuntime(createRuntime());
   const exported = Object.values(await import(`../packages/backend-${late}/src/index.ts`));
+  if (listBackends().includes(late)) shared.backends.set(late, getBackend(late));
   useRuntime(own);
   if (exported.includes(found))
     throw new Error(
