@@ -36,6 +36,7 @@ import {
   shapedAs,
   solved,
   withOnes,
+  withZeros,
 } from './triangular.ts';
 
 /** How many columns of many rows are searched for pivots at a time: with 64 rows, a quarter of the memory of a group in float32. */
@@ -160,7 +161,7 @@ function pivotsOf(a: Tensor): Readonly<Record<'lu' | 'pivots', Tensor>> {
   if (m <= searched) return eliminate({ a });
   const parts = Math.ceil(m / searched);
   // Rows of zeros at the end are not taken: there are n others before them.
-  const all = concat([a, zeros([batch, parts * searched - m, n], { dtype: a.dtype })], 1);
+  const all = withZeros(a, parts * searched);
   const best = eliminate({ a: reshape(all, [batch * parts, searched, n]) }).pivots;
   const first = reshape(mul(arange(parts, { dtype: 'int32' }), searched), [parts, 1]);
   const candidates = reshape(add(reshape(best, [batch, parts, n]), first), [batch, parts * n]);

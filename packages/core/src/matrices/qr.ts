@@ -33,6 +33,7 @@ import {
   precisely,
   shapedAs,
   solved,
+  withZeros,
 } from './triangular.ts';
 
 /** Which parts of the factors `qr` gives. */
@@ -287,9 +288,8 @@ function reflected({ y, t }: Reflections, x: Tensor, isTransposed: boolean): Ten
 function panelOf(a: Tensor): Factors {
   const [batch, m, n] = a.shape as [number, number, number];
   const parts = Math.ceil(m / panelRows);
-  const missing = parts * panelRows - m;
   // All panels are of one form, as each form takes time to make: rows of zeros at the end stay zeros.
-  const all = missing === 0 ? a : concat([a, zeros([batch, missing, n], { dtype: a.dtype })], 1);
+  const all = withZeros(a, parts * panelRows);
   const each = reflect({ a: reshape(all, [batch * parts, panelRows, n]) });
   if (parts === 1) return { q: narrow(each.q, 1, 0, m), r: each.r };
   const { q, r } = panelOf(reshape(each.r, [batch, parts * n, n]));

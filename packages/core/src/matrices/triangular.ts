@@ -167,12 +167,15 @@ export function flat(x: Tensor): Tensor {
  * milliseconds to make. Of many matrices, and of small ones, these rows would cost more.
  */
 export function filled(x: Tensor, most: number): Tensor {
-  const [batch, m, n] = x.shape as [number, number, number];
+  const [batch, m] = x.shape as [number, number, number];
   const step = most > 4 * least ? 2 * least : least;
-  const missing = Math.min(Math.ceil(m / step) * step, most) - m;
-  return batch > 1 || most <= least || missing === 0
-    ? x
-    : concat([x, zeros([batch, missing, n], { dtype: x.dtype })], 1);
+  return batch > 1 || most <= least ? x : withZeros(x, Math.min(Math.ceil(m / step) * step, most));
+}
+
+/** [batch, m, n] with rows of zeros at the end, so that it has as many rows as told. */
+export function withZeros(x: Tensor, rows: number): Tensor {
+  const [batch, m, n] = x.shape as [number, number, number];
+  return m === rows ? x : concat([x, zeros([batch, rows - m, n], { dtype: x.dtype })], 1);
 }
 
 /**
