@@ -355,6 +355,26 @@ describe('the check of derivatives', () => {
     expect(await checkGradients(cornered)).toBe(true);
   });
 
+  it('passes over a smooth function at equal values: relu(x) - relu(-x) is x, and no branch has its derivative at 0', async () => {
+    const relu = (x?: NDArray): NDArray => map(x!, (v) => Math.max(v, 0));
+    const joined = (at: number, first: (x?: NDArray) => NDArray): Program => ({
+      steps: [
+        input(0, [at]),
+        call(1, 'neg', [new Ref(0)], (x) => map(x!, (v) => -v)),
+        call(2, 'relu', [new Ref(0)], first),
+        call(3, 'relu', [new Ref(1)], relu),
+        call(4, 'sub', [new Ref(2), new Ref(3)], (x, y) => zip((a, b) => a - b, x!, y!)),
+      ],
+      outputs: [4],
+      scoped: false,
+    });
+    await setEngine(createReferenceEngine());
+    expect(await checkGradients(joined(0, relu))).toBe(true);
+    // Elsewhere a wrong derivative stays one.
+    const half = (x?: NDArray): NDArray => map(relu(x), (v) => 0.5 * v + 0.25);
+    await expect(checkGradients(joined(0.5, half))).rejects.toThrow('gradient: ');
+  });
+
   it('says that the engine gave two values for one program', async () => {
     const said: string[] = [];
     for (let number = 0; number < 12; number++) {
