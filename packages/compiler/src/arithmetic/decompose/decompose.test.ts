@@ -18,6 +18,7 @@ import { decompose } from '@polygrad/core/kernel';
 import { fma32 } from '../../interpreter/values.ts';
 import { Exprs } from '../../ir/expr.ts';
 import type { KNode } from '../../ir/ir.ts';
+import { toJsFunction } from '../../ir/fixtures/js-function.ts';
 import { BASE_OPS } from '../../ir/operations.ts';
 import { nodesOf } from '../../ir/node.ts';
 
@@ -274,6 +275,26 @@ describe('rewriting', () => {
     const others = nodes.filter((n) => !BASE_OPS.has(n.op) && !['SCALAR', 'CONST', 'CAST', 'BITCAST'].includes(n.op));
     expect(others.map((n) => n.op)).toEqual([]);
     expect(nodes.filter((n) => n.dtype === 'float64')).toEqual([]);
+  });
+
+  it('leaves out the reduction of large angles where an angle is a bounded integer times a constant, with the same bits', () => {
+    const e = new Exprs();
+    // As the engines that compute on the processor, which have that operation.
+    const caps = { ...plainCaps, nativeOps: new Set(['ABS'] as const) };
+    const word = e.scalar(0, 'uint32');
+    const angle = (digits: number): KNode =>
+      e.mul(e.cast(e.shr(word, e.constant('uint32', 32 - digits)), 'float32'), 2 * Math.PI * 2 ** -24);
+    const sizeOf = (x: KNode): number => [...nodesOf(decompose([e.unary('COS', x)], e, caps))].length;
+    const any = e.scalar(1, 'float32');
+    expect(sizeOf(angle(24))).toBeLessThan(0.6 * sizeOf(any));
+    // Up to 2^31 * 2 pi: beyond what few turns are for.
+    expect(sizeOf(e.mul(angle(31), 2 ** 24))).toBeGreaterThan(sizeOf(any));
+    const [drawn] = decompose([e.unary('COS', angle(24))], e, caps) as [KNode];
+    const plain = unary('COS', 'float32');
+    const of = toJsFunction(decompose([drawn], e, plainCaps)[0]!, [word]);
+    const words = Array.from({ length: 20_000 }, (_, i) => Math.imul(i, 0x9e3779b1) >>> 0);
+    const turn = Math.fround(2 * Math.PI * 2 ** -24);
+    expect(words.map((w) => of(w))).toEqual(words.map((w) => plain(Math.fround((w >>> 8) * turn))));
   });
 
   it('leaves native operations and everything else alone', () => {

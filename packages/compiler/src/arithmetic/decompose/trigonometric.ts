@@ -6,6 +6,7 @@
  * functions", SIGNUM Newsletter 18(1), 1983). Sums start with the largest piece: cancellation is exact, and the remainder rounds once.
  */
 import type { KNode } from '../../ir/ir.ts';
+import { highOf, lowOf } from '../../ir/node.ts';
 import type { Coefficients, FloatMath, Math32, Math64 } from '../float-math.ts';
 import { choose, headOf, isNegative, signOf, wholeOf, withSign } from './parts.ts';
 
@@ -82,12 +83,21 @@ function fewTurnsOfSingle(w: Math64, a: KNode): Turns {
   return { quarter, rest: w.muladd(quarter, -QUARTER_TURN[1], w.muladd(quarter, -QUARTER_TURN[0], a)) };
 }
 
+/** No magnitude of the value is larger, where it is an integer times constants, as random angles are: they need no branch. */
+function largestOf(a: KNode): number {
+  const [x, y] = a.src as [KNode, KNode];
+  if (a.op === 'ABS') return largestOf(x);
+  if (a.op === 'MUL' && y.op === 'CONST') return largestOf(x) * Math.abs(Number(y.arg.value));
+  return a.op === 'CAST' ? Math.max(-lowOf(x), highOf(x)) : Number.POSITIVE_INFINITY;
+}
+
 /**
  * A function of a float32 angle by its turns. Engines with branches should compute large angles only where there is one (the CPU's
  * emitter recognises that by the length of that side). So both forms are given.
  */
 export function bySize(m: Math32, w: Math64, a: KNode, f: (turns: Turns) => KNode): KNode {
   const wide = m.e.cast(a, 'float64');
+  if (!m.caps.simt && largestOf(a) < FEW_TURNS) return f(fewTurnsOfSingle(w, wide));
   const large = f(turnsOfSingle(w, wide));
   return m.caps.simt ? large : m.where(m.le(FEW_TURNS, a), large, f(fewTurnsOfSingle(w, wide)));
 }
