@@ -34,6 +34,13 @@ describe.each(kinds)('%s', (_, options) => {
       expect(stats()).toMatchObject({ families: 'simt' in options ? 6 : 3, binds: 14 });
     });
 
+    it('shares plans of batches at each size of images, though images of several sizes share none', async () => {
+      const kernel = rows(3, 2, 3, 3);
+      const f = (n: number): Tensor => pg.conv2d(n < 16 ? rows(n, 2, 6, 5) : rows(n, 2, 7, 9), kernel, { padding: 1 });
+      // The first batch of either size of images has its own plan, and shows nothing to those of the other.
+      expect(await sameAtSizes(f, [9, 12, 10, 17, 19, 23, 21, 11])).toBe(6);
+    });
+
     it('has narrower classes where much is computed', async () => {
       // 511 rows of 1024 numbers, multiplied 200 times: more than 256 MB.
       await setEngine(createNullEngine());

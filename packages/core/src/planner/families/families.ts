@@ -35,7 +35,7 @@ const newestAlike = 2;
 export interface Form {
   /** Its structure (`formOf`). */
   readonly hash: number;
-  readonly met: Sample;
+  met: Sample;
   /** Found from two flushes of the form, one of which may be a guess (always.ts). */
   sizes: Sizes | null;
   /** Lower bounds of the classes of its sizes (`classFrom`), once the sizes are known. */
@@ -161,16 +161,16 @@ export class PlanFamilies {
       return this.#take(form, found, captured, options);
     }
     const more = moreSizes(forms, now, captured);
-    const form: Form = { hash, met: more?.earlier ?? now, sizes: null, classes: [], plans: new Map() };
+    const form: Form = { hash, met: now, sizes: null, classes: [], plans: new Map() };
     this.#add(hash, forms, form, options);
-    if (more !== null) return this.#take(form, more, captured, options);
-    if (this.#guesses === undefined || first === 'never') return null;
-    if (first === 'always')
-      return this.#guesses.guess(form, captured, hash, (sizes) => this.#take(form, sizes, captured, options));
-    const expected = this.#guesses.expected(form, captured, options.engine.caps);
-    if (expected === null) return null;
-    const plan = this.#take(form, expected, captured, options);
-    if (plan === null) [form.sizes] = [null, form.plans.clear()];
+    const guesses = first === 'never' ? undefined : this.#guesses;
+    if (first === 'always' && more === null && guesses !== undefined)
+      return guesses.guess(form, captured, hash, (sizes) => this.#take(form, sizes, captured, options));
+    const found = more ?? guesses?.expected(form, captured, options.engine.caps) ?? null;
+    const plan = found && this.#take(form, found, captured, options);
+    // Refused: later flushes may differ from this one in fewer sizes, as batches of images do whose height and width are others than before.
+    if (plan === null) [form.sizes] = [null, this.#dropPlans(form, options)];
+    else if (more !== null) form.met = more.earlier;
     return plan;
   }
 
