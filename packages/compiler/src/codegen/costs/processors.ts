@@ -87,8 +87,8 @@ function sizesBetween(rows: Ends, vectors: Ends): Ends[] {
 const fewRows = 32;
 const leastHeight = 4;
 
-/** Tiles of rows at some size: the last one is half full on average. One that fits this very size is no better for others. */
-const rowTiles = (rows: number, height: number): number => (rows + (height - 1) / 2) / height;
+/** Most searches for a tile whose results are kept. */
+const keptSearches = 1000;
 
 /** Tiles that fill the registers: results, the vectors of a row of columns, a broadcast element, and one spare. */
 export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers' | 'sums'>): TileFormula {
@@ -114,16 +114,28 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
     dots?: DotStreams,
     singly = false,
   ): number => Math.ceil(rows / height) * row(vectors, height, width, dots, singly);
-  /**
-   * Time of a row of tiles where columns end at a size, `whole` that of a tile and `half` of half a vector: what whole tiles leave takes vectors
-   * half as wide by themselves, which take half as long, or wait.
-   */
-  const upTo = (vectors: number, width: number, whole: number, half: number): number => {
-    const tiles = Math.floor(vectors / width);
-    return tiles * whole + Math.ceil(2 * (vectors - tiles * width)) * half;
-  };
+  /** Results of searches: the products and convolutions of a network ask for the same ones over and over. */
+  const known = new Map<string, readonly [number, number]>();
   /** The best tile whose results take `parts` registers each. */
   const best = (
+    rows: number,
+    vectors: number,
+    widest: number,
+    most: number,
+    parts: number,
+    dots?: DotStreams,
+    ends?: Ends,
+  ): readonly [rows: number, vectors: number] => {
+    const streams = (dots && [dots.row, dots.column])?.map(({ apart, crowded }) => `${apart} ${crowded}`);
+    const key = `${rows} ${vectors} ${widest} ${most} ${parts} ${ends} ${streams}`;
+    let found = known.get(key);
+    if (found !== undefined) return found;
+    found = search(rows, vectors, widest, most, parts, dots, ends);
+    if (known.size >= keptSearches) known.clear();
+    known.set(key, found);
+    return found;
+  };
+  const search = (
     rows: number,
     vectors: number,
     widest: number,
@@ -142,15 +154,20 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
     let found: readonly [number, number] = [1, 1];
     let least = Number.POSITIVE_INFINITY;
     for (let height = lowest; height <= tallest && height * parts + 3 <= registers; height++) {
+      // Half a vector by itself takes half as long, or waits.
       const half = Math.max((load * (height + 1)) / 2, sums / 3) + (feeding.row * height) / 2;
       for (let width = 1; width <= limit && height * width * parts + width + 2 <= registers; width++) {
         // What sizes share is reckoned once.
         const whole = ends === undefined ? row(vectors, height, width, dots) : steps(height, width, dots);
         let cost = 1;
-        for (const [rows, vectors] of sizes)
-          cost *=
-            (isClass ? rowTiles(rows, height) : Math.ceil(rows / height)) *
-            (ends === undefined ? whole : upTo(vectors, width, whole, half));
+        for (let i = 0; i < sizes.length; i++) {
+          const [rows, vectors] = sizes[i]!;
+          // Of a class the last tile of rows is half full on average. One that fits this very size is no better for others.
+          const tall = isClass ? (rows + (height - 1) / 2) / height : Math.ceil(rows / height);
+          // Where columns end at a size, what whole tiles leave takes vectors half as wide.
+          const tiles = Math.floor(vectors / width);
+          cost *= tall * (ends === undefined ? whole : tiles * whole + Math.ceil(2 * (vectors - tiles * width)) * half);
+        }
         if (cost < least) [found, least] = [[height, width], cost];
       }
     }
