@@ -49,9 +49,13 @@ export class Flags {
 
   /** True if an instruction writes a register that was compared. */
   #changes({ operands }: Row, places: readonly Place[]): boolean {
-    return operands.some(
-      ({ writes, cls }, i) =>
-        writes && cls === 'g' && this.#row!.operands.some((o, at) => o.cls === 'g' && this.#places[at] === places[i]),
-    );
+    const compared = this.#row!.operands;
+    for (let i = 0; i < operands.length; i++) {
+      const { writes, cls } = operands[i]!;
+      if (!writes || cls !== 'g') continue;
+      for (let at = 0; at < compared.length; at++)
+        if (compared[at]!.cls === 'g' && this.#places[at] === places[i]) return true;
+    }
+    return false;
   }
 }
