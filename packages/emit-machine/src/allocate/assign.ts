@@ -6,7 +6,6 @@ import type { Builder } from '../form/builder.ts';
 import {
   type Arg,
   type Assigned,
-  type FinalIns,
   type FinalItem,
   type Held,
   type Ins,
@@ -122,10 +121,6 @@ class Assigner {
     return { base: base === 'constants' ? poolBase : this.#registers.stack, index: -1, scale: 1, offset };
   }
 
-  #push(ins: FinalIns): void {
-    this.#items.push(ins);
-  }
-
   /** A register of the machine is written. */
   #written(list: Held[] | null, cls: RegClass, number: number, reg: Reg): void {
     const bit = 1 << number;
@@ -144,7 +139,7 @@ class Assigner {
     const size = reg.cls === 'v' ? this.#vectorBytes : 8;
     const writes: Held[] = [];
     this.#written(writes, reg.cls, number, reg);
-    this.#push({
+    this.#items.push({
       kind: 'ins',
       row: this.#registers.load[reg.cls],
       size,
@@ -162,7 +157,7 @@ class Assigner {
     const { place, held } = this.#inMemory(reg);
     const size = reg.cls === 'v' ? this.#vectorBytes : 8;
     const reads: Held[] = [{ cls: reg.cls, number, reg }];
-    this.#push({
+    this.#items.push({
       kind: 'ins',
       row: this.#registers.store[reg.cls],
       size,
@@ -173,17 +168,6 @@ class Assigner {
       writes: held,
       spoils: [],
     });
-  }
-
-  /** An instruction with its operands placed. */
-  #place(
-    { row, size, zero }: Ins,
-    places: readonly Place[],
-    mask: number,
-    reads: readonly Held[],
-    writes: readonly Held[],
-  ): void {
-    this.#push({ kind: 'ins', row, size, places, mask, zero, reads, writes, spoils: noSpoils });
   }
 
   /** Handles the usual case: all operands have machine registers. False, with nothing done, for others. */
@@ -211,10 +195,22 @@ class Assigner {
     if (args.length === 2 && places[0] === places[1] && copyOf(this.#registers, item) !== null) return true;
     const { roles } = row;
     for (let i = 0; i < args.length; i++) {
+      if (roles[i]! < isWritten) continue;
       const a: Arg = args[i]!;
-      if (roles[i]! >= isWritten && a instanceof Reg) this.#written(null, a.cls, places[i] as number, a);
+      if (a instanceof Reg) this.#written(null, a.cls, places[i] as number, a);
     }
-    this.#place(item, places, maskPlace, none, none);
+    const { size, zero } = item;
+    this.#items.push({
+      kind: 'ins',
+      row,
+      size,
+      places,
+      mask: maskPlace,
+      zero,
+      reads: none,
+      writes: none,
+      spoils: noSpoils,
+    });
     return true;
   }
 
@@ -295,7 +291,17 @@ class Assigner {
       if ((later & (1 << i)) !== 0) places[i] = number;
       this.#written(writes, a.cls, number, a);
     }
-    this.#place(item, places, maskPlace, reads ?? none, writes ?? none);
+    this.#items.push({
+      kind: 'ins',
+      row,
+      size: item.size,
+      places,
+      mask: maskPlace,
+      zero: item.zero,
+      reads: reads ?? none,
+      writes: writes ?? none,
+      spoils: noSpoils,
+    });
     if (spilled !== null) for (const { reg, number } of spilled as Spilled) this.#store(reg, number);
   }
 

@@ -3,8 +3,7 @@
  *
  * That is safe if the copied value has no other use, and no instruction between uses the register.
  */
-import { type Arg, isMemory, type Item, Reg } from '../form/code.ts';
-import type { Registers } from '../form/machine.ts';
+import { type Arg, isMemory, Reg } from '../form/code.ts';
 import { copyOf, drop, type Flat, isWritten } from './flat.ts';
 
 /** Most items that are examined for one copy. */
@@ -27,11 +26,17 @@ export function coalesce(flat: Flat): void {
   if (some) drop(flat, gone);
 }
 
+/** The copies into registers that are written more than once. */
 function candidatesOf({ registers, items }: Flat): readonly Candidate[] {
   const candidates: Candidate[] = [];
   for (let at = 0; at < items.length; at++) {
-    const found = candidate(registers, items[at]!, at);
-    if (found !== null) candidates.push(found);
+    // Most items write no such register.
+    const item = items[at]!;
+    if (item.kind !== 'ins') continue;
+    const to = item.args[0];
+    const from = item.args[1];
+    if (!(to instanceof Reg) || !to.mutable || !(from instanceof Reg) || from.mutable || from.home !== null) continue;
+    if (copyOf(registers, item) !== null) candidates.push({ at, to, from });
   }
   return candidates;
 }
@@ -89,16 +94,6 @@ function merged(a: readonly number[], b: readonly number[]): number[] {
   }
   while (j < b.length) all.push(b[j++]!);
   return all;
-}
-
-/** A copy into a register that is written more than once. */
-function candidate(registers: Registers, item: Item, at: number): Candidate | null {
-  // Most items write no such register.
-  if (item.kind !== 'ins') return null;
-  const to = item.args[0];
-  const from = item.args[1];
-  if (!(to instanceof Reg) || !to.mutable || !(from instanceof Reg) || from.mutable || from.home !== null) return null;
-  return copyOf(registers, item) === null ? null : { at, to, from };
 }
 
 /** True if control goes from one item to the other without branches. */

@@ -1,6 +1,6 @@
 /** Flattens nested blocks to one list of instructions, with the block of each, the loops, and all uses of registers. */
 import type { Builder } from '../form/builder.ts';
-import { type Block, type Item, Reg } from '../form/code.ts';
+import { Block, type Item, Reg } from '../form/code.ts';
 import type { Registers } from '../form/machine.ts';
 
 /** A loop: from the item that starts it to its jump back. */
@@ -46,15 +46,11 @@ function addBlock(flat: Flat, block: Block): void {
   if (kind === 'loop') add(flat, { kind: 'label', label: block.label, loop: true }, block);
   for (let i = 0; i < block.items.length; i++) {
     const item = block.items[i]!;
-    if (isBlock(item)) addBlock(flat, item);
+    if (item instanceof Block) addBlock(flat, item);
     else add(flat, item, block);
   }
   if (kind === 'if') add(flat, { kind: 'label', label: block.label, loop: false }, block);
   if (kind === 'loop') loops.push({ start, end: items.length - 1, block });
-}
-
-function isBlock(item: Item | Block): item is Block {
-  return item.kind === 'loop' || item.kind === 'if';
 }
 
 function add(flat: Flat, item: Item, block: Block): void {
@@ -100,9 +96,9 @@ export function dropUnread(flat: Flat): void {
   let some = false;
   for (let i = 0; i < items.length; i++) {
     const item = items[i]!;
-    if (item.kind !== 'ins' || !registers.mayGo(item.row)) continue;
+    if (item.kind !== 'ins') continue;
     const made = item.args[0];
-    if (!(made instanceof Reg) || read[made.id] === 1) continue;
+    if (!(made instanceof Reg) || read[made.id] === 1 || !registers.mayGo(item.row)) continue;
     gone[i] = 1;
     some = true;
   }

@@ -38,8 +38,8 @@ function countReads(block: Block, reads: Uint8Array): void {
 }
 
 /** True for a load with a single reader: its register is written and read once. */
-function isLoad({ args, mask, row }: Ins, reads: Uint8Array, loads: Folds['loads']): boolean {
-  if (!loads.has(row) || mask !== null) return false;
+function isLoad({ args, mask }: Ins, reads: Uint8Array): boolean {
+  if (mask !== null) return false;
   const [to, from] = args;
   if (!(to instanceof Reg) || from === undefined || !isMemory(from)) return false;
   return !to.mutable && reads[to.id] === 2 && from.base instanceof Reg;
@@ -78,7 +78,7 @@ function foldIn(block: Block, reads: Uint8Array, folds: Folds): void {
         else loads.clear();
       }
     }
-    if (isLoad(item, reads, folds.loads)) loads.set(item.args[0] as Reg, { at, ins: item });
+    if (folds.loads.has(item.row) && isLoad(item, reads)) loads.set(item.args[0] as Reg, { at, ins: item });
   }
   if (gone === null) return;
   let kept = 0;

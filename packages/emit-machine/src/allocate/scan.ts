@@ -268,17 +268,16 @@ class Active {
 
   /** The one that costs least to spill, if less than a register that is to begin; else that one. */
   cheapest(id: number, { regs, starts, ends, weights }: Intervals): number {
-    // What is in memory anyway need not be stored.
-    const costOf = (r: number): number =>
-      ((regs[r]!.home === null ? 1.5 : 0.3) * weights[r]!) / (ends[r]! - starts[r]! + 1);
     let victim = id;
     let turn = -1;
-    let least = costOf(id);
-    for (let k = 0; k < this.#count; k++) {
-      const cost = costOf(this.#ids[k]!);
-      if (cost > least || (cost === least && this.#turns[k]! > turn)) continue;
-      victim = this.#ids[k]!;
-      turn = this.#turns[k]!;
+    let least = Number.POSITIVE_INFINITY;
+    for (let k = -1; k < this.#count; k++) {
+      const r = k < 0 ? id : this.#ids[k]!;
+      // What is in memory anyway need not be stored.
+      const cost = ((regs[r]!.home === null ? 1.5 : 0.3) * weights[r]!) / (ends[r]! - starts[r]! + 1);
+      if (k >= 0 && (cost > least || (cost === least && this.#turns[k]! > turn))) continue;
+      if (k >= 0) turn = this.#turns[k]!;
+      victim = r;
       least = cost;
     }
     return victim;

@@ -4,6 +4,11 @@
  */
 import { blocksOf, type findRareSides, type KNode, type KNodeOf, linearOf, type Program } from '@polygrad/core/kernel';
 
+/** True for a read of a register. */
+function isRead(n: KNode): boolean {
+  return n.op === 'LOAD' && n.src[0].op === 'REG';
+}
+
 /** Finds reads of registers whose value does not change before its last use: those need no copy. */
 export class Aliases {
   readonly #program: Program;
@@ -28,13 +33,14 @@ export class Aliases {
     for (let at = 0; at < body.length; at++) {
       const n = body[at]!;
       const place = later.size === 0 ? at : (later.get(n) ?? at);
-      const { src } = n;
-      if (n.op !== 'LOAD' && n.op !== 'STORE' && n.op !== 'ATOMIC') this.#use(src, 0, place);
-      else {
-        // As `operandsOf` says, without a list.
-        if (n.src[0].op !== 'REG') this.#use(linearOf(n.src[1]).terms, 0, place);
-        this.#use(src, 2, place);
+      // As `operandsOf` says, without a list.
+      const src: readonly KNode[] = n.src;
+      let first = 0;
+      if (n.op === 'LOAD' || n.op === 'STORE' || n.op === 'ATOMIC') {
+        first = 2;
+        if (n.src[0].op !== 'REG') for (const t of linearOf(n.src[1]).terms) if (isRead(t)) this.#use(t, place);
       }
+      for (let i = first; i < src.length; i++) if (src[i]!.op === 'LOAD' && isRead(src[i]!)) this.#use(src[i]!, place);
       if (n.op !== 'STORE' || n.src[0].op !== 'REG') continue;
       let all = this.#stores.get(n.src[0]);
       if (all === undefined) this.#stores.set(n.src[0], (all = new Map()));
@@ -45,12 +51,9 @@ export class Aliases {
     }
   }
 
-  /** Values that are used at a position, from the `first` on. */
-  #use(values: readonly KNode[], first: number, at: number): void {
-    for (let i = first; i < values.length; i++) {
-      const s = values[i]!;
-      if (s.op === 'LOAD' && s.src[0].op === 'REG') this.#last.set(s, Math.max(at, this.#last.get(s) ?? 0));
-    }
+  /** A read that is used at a position. */
+  #use(n: KNode, at: number): void {
+    this.#last.set(n, Math.max(at, this.#last.get(n) ?? 0));
   }
 
   /** True if the register read at a position of the body is not written before the last use. */

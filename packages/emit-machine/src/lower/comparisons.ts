@@ -33,11 +33,15 @@ export class Comparisons {
     const written = new Map<KNode, number>();
     for (let i = 0; i < body.length; i++) {
       const n = body[i]!;
-      if (n.op === 'STORE' && n.src[0].op === 'REG') written.set(n.src[0], i);
-      const condition = conditionOf(n);
-      if (condition !== undefined) this.#ask(n, condition, border, written, rare);
-      if (n.op === 'IF' || n.op === 'LOOP' || n.op === 'ENDIF' || n.op === 'ENDLOOP') border = i;
-      if (isComparison(n) && n.lanes === 1 && (uses.get(n)?.count ?? 0) > 0 && comparesIntegers(n))
+      const { op } = n;
+      if (op === 'STORE' || op === 'IF' || op === 'WHERE') {
+        if (n.op === 'STORE' && n.src[0].op === 'REG') written.set(n.src[0], i);
+        // What asks for a bool that it can do without.
+        const condition = op === 'STORE' ? n.src[3] : n.src[0];
+        if (condition !== undefined) this.#ask(n, condition, border, written, rare);
+      }
+      if (op === 'IF' || op === 'LOOP' || op === 'ENDIF' || op === 'ENDLOOP') border = i;
+      if (n.dtype === 'bool' && n.lanes === 1 && isComparison(n) && uses.has(n) && comparesIntegers(n))
         this.#later.set(n, { at: i, askers: 0, changes: rare.inside.has(n) });
     }
     for (const [n, { askers }] of this.#later) if (askers !== uses.get(n)!.count) this.#later.delete(n);
@@ -62,12 +66,6 @@ export class Comparisons {
     const found = this.#later.get(n);
     return found !== undefined && !(found.changes && n.src.some((s) => s.op !== 'CONST' && mayChange(s)));
   }
-}
-
-/** What a node asks that can do without a bool. */
-function conditionOf({ op, src }: KNode): KNode | undefined {
-  if (op === 'STORE') return src[3];
-  return op === 'IF' || op === 'WHERE' ? src[0] : undefined;
 }
 
 function comparesIntegers(n: KNode): boolean {

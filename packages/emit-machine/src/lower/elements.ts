@@ -25,7 +25,7 @@ export function steppedOf(n: KNode): KNodeOf<'LOAD'> | null {
 export function findTakenApart({ body }: Program, uses: Uses, whole: ReadonlySet<KNode>): ReadonlySet<KNode> {
   const lanes = new Map<KNode, number>();
   for (const n of body) {
-    const load = steppedOf(n);
+    const load = n.op === 'LANE' ? steppedOf(n) : null;
     if (load !== null && uses.has(n) && !whole.has(load)) lanes.set(load, (lanes.get(load) ?? 0) + 1);
   }
   return new Set([...lanes].filter(([load, count]) => uses.get(load)?.count === count).map(([load]) => load));

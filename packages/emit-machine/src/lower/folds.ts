@@ -33,7 +33,7 @@ export function findFolds({ body }: Program, uses: Uses, vectorBytes: number): F
   for (const n of body) {
     if (n.op === 'LANE' || n.op === 'LOAD') recent.add(n);
     else if (orders.has(n.op)) recent.clear();
-    if (!isLast(n, uses, body)) continue;
+    if (n.lanes !== 1 || !combining.has(n.op) || !isLast(n, uses, body)) continue;
     const count = leavesOf(n);
     if (count * (n.dtype === 'float64' ? 8 : 4) < 16) continue;
     const nodes: KNode[] = [];

@@ -31,7 +31,7 @@ export interface Neighbours {
 
 /** The elements of a vector that may be read at any time, or whenever one gate holds, beside which they are zero; or null. */
 function gathered(n: KNode, scalars: Map<KNode, Element>): readonly Element[] | null {
-  if ((n.op !== 'VEC' && n.op !== 'LOAD') || n.lanes % lanesOfPart(n) !== 0) return null;
+  if (n.lanes % lanesOfPart(n) !== 0) return null;
   const elements = elementsOf(n, scalars);
   if (elements === null) return null;
   const gate = elements[0]!.load.src[2];
@@ -58,6 +58,8 @@ export function findNeighbours(program: Program, uses: Uses, vectorBytes: number
   const scalars = new Map<KNode, Element>();
   const vectors = new Map<KNode, readonly Element[]>();
   for (const n of program.body) {
+    // Loads without a step and splats have no elements of their own.
+    if (n.op === 'VEC' ? n.src.length < 2 : n.op !== 'LOAD' || n.arg === null) continue;
     const elements = gathered(n, scalars);
     if (elements !== null) vectors.set(n, elements);
   }

@@ -72,8 +72,8 @@ class Lowering implements Context {
   readonly #comparisons: Comparisons;
   readonly #found: Neighbours;
   readonly #folds: Folds;
-  /** Loads with a step whose lanes are read one by one. */
-  readonly #apart: ReadonlySet<KNode>;
+  /** Parts of folds and of vectors of neighbours, and loads with a step whose lanes are read one by one. */
+  readonly #left: ReadonlySet<KNode>;
   readonly #squares: Squares;
   readonly #windows: Windows;
   readonly #counter: Reg;
@@ -103,7 +103,8 @@ class Lowering implements Context {
     this.#found = findNeighbours(program, this.#uses, target.vectorBytes);
     this.#folds = findFolds(program, this.#uses, target.vectorBytes);
     const folded = [...this.#folds.roots.values()].map(({ source }) => source);
-    this.#apart = findTakenApart(program, this.#uses, new Set(folded));
+    const apart = findTakenApart(program, this.#uses, new Set(folded));
+    this.#left = new Set([...this.#found.unread, ...this.#folds.inside, ...apart]);
     const row = (load: KNodeOf<'LOAD'>, at: number, lanes: number): Reg => this.#accesses.row(load, at, lanes);
     this.#squares = new Squares(this, row);
     this.#windows = new Windows(this, row);
@@ -240,19 +241,14 @@ class Lowering implements Context {
 
   /** True for a value that nobody reads, or who asks for it makes. */
   #isLeftOut(n: KNode): boolean {
-    return (
-      !this.#uses.has(n) ||
-      this.#found.unread.has(n) ||
-      this.#folds.inside.has(n) ||
-      this.#apart.has(n) ||
-      this.#isComparedLater(n) ||
-      this.#isUnasked(n)
-    );
+    if (!this.#uses.has(n) || this.#left.has(n)) return true;
+    if (n.op === 'LT' || n.op === 'SHL' || n.op === 'SHR') return this.#isComparedLater(n) || this.#isUnasked(n);
+    return isComparison(n) && this.#isComparedLater(n);
   }
 
-  /** True for a comparison, or a shift, that only an operation uses which needs none. */
+  /** Of comparisons and shifts: true for one that only an operation uses which needs none. */
   #isUnasked(n: KNode): boolean {
-    if ((n.op !== 'LT' && n.op !== 'SHL' && n.op !== 'SHR') || n.lanes === 1) return false;
+    if (n.lanes === 1) return false;
     const use = this.#uses.get(n);
     const user = use?.count === 1 ? this.#program.body[use.at] : undefined;
     return user !== undefined && !this.#rare.sides.has(user) && asksNothing(this, user);
@@ -289,7 +285,7 @@ class Lowering implements Context {
   }
 
   #value(n: KNode, at: number): Lowered {
-    const side = this.#rare.sides.get(n);
+    const side = n.op === 'WHERE' ? this.#rare.sides.get(n) : undefined;
     if (side !== undefined) return this.#rarely(n, side, at);
     if (n.op === 'LOAD' && n.arg !== null) return this.#neighbours(n) ?? this.#accesses.stepped(n, n.arg.step);
     if (n.op === 'LOAD')
@@ -298,7 +294,7 @@ class Lowering implements Context {
         : this.#accesses.load(n, this.#splatLanes(n), this.#isPacked(n));
     if (n.op === 'BITCAST' && (n.dtype === 'float16' || n.src[0].dtype === 'float16'))
       return bitcastHalf(this, n, this.#isPacked(n.src[0]) || this.#isPacked(n));
-    const stepped = steppedOf(n);
+    const stepped = n.op === 'LANE' ? steppedOf(n) : null;
     if (stepped !== null) return this.#accesses.element(stepped, stepped.arg!.step * (n as KNodeOf<'LANE'>).arg.lane);
     const made = this.#better(n) ?? lowerValue(this, n);
     // The value must not change with the register that it is in.

@@ -75,7 +75,8 @@ function operation(ctx: Context, n: KNode): Lowered {
     for (let i = 0; i < src.length; i++) args[i] = ctx.get(src[i]!).parts[0]!;
     return { parts: [operations.scalar(ctx, n.op, kind, args, n)], width };
   }
-  const operands = src.map((s) => ctx.get(s));
+  const operands = new Array<Lowered>(src.length);
+  for (let i = 0; i < src.length; i++) operands[i] = ctx.get(src[i]!);
   if (kind === 'bool') return boolOperation(ctx, n, operands);
   const [x, y, z] = operands as [Lowered, Lowered, Lowered];
   switch (n.op) {
@@ -99,7 +100,11 @@ function operation(ctx: Context, n: KNode): Lowered {
     return lanes.gather(ctx, kindOf(n.dtype), n.lanes, lane);
   }
   // Most vectors have one part, and a list that grows has room for 17.
-  const part = (p: number): Reg => make(operands.map((o) => o.parts[p]!));
+  const part = (p: number): Reg => {
+    const args = new Array<Reg>(operands.length);
+    for (let i = 0; i < args.length; i++) args[i] = operands[i]!.parts[p]!;
+    return make(args);
+  };
   const parts = [part(0)];
   for (let p = 1; p < x.parts.length; p++) parts.push(part(p));
   return { parts, width };
