@@ -197,7 +197,9 @@ class Assigner {
     for (let i = 0; i < args.length; i++) {
       if (roles[i]! < isWritten) continue;
       const a: Arg = args[i]!;
-      if (a instanceof Reg) this.#written(null, a.cls, places[i] as number, a);
+      if (!(a instanceof Reg) || a.cls === 'k') continue;
+      const known = a.cls === 'g' ? this.#generalBits : this.#vectorBits;
+      if ((known & (1 << (places[i] as number))) === 0) this.#written(null, a.cls, places[i] as number, a);
     }
     const { size, zero } = item;
     this.#items.push({

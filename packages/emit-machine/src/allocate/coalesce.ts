@@ -121,14 +121,12 @@ function replace({ items, starts, uses }: Flat, at: number, from: Reg, to: Reg):
   if (item.kind !== 'ins' && item.kind !== 'divide') return;
   for (let u = starts[at]!; u < starts[at + 1]!; u++)
     if (uses[u]! >> 2 === from.id) uses[u] = uses[u]! + 4 * (to.id - from.id);
-  const other = (r: Reg): Reg => (r === from ? to : r);
-  item.args = item.args.map((a): Arg => {
-    if (typeof a === 'number') return a;
-    if (!isMemory(a)) return other(a);
-    return {
-      ...a,
-      base: a.base instanceof Reg ? other(a.base) : a.base,
-      index: a.index === null ? null : other(a.index),
-    };
-  });
+  const args: Arg[] = new Array(item.args.length);
+  for (let i = 0; i < args.length; i++) {
+    const a = item.args[i]!;
+    if (a === from) args[i] = to;
+    else if (typeof a === 'number' || !isMemory(a) || (a.base !== from && a.index !== from)) args[i] = a;
+    else args[i] = { ...a, base: a.base === from ? to : a.base, index: a.index === from ? to : a.index };
+  }
+  item.args = args;
 }

@@ -57,31 +57,28 @@ function add(flat: Flat, item: Item, block: Block): void {
   const { uses } = flat;
   flat.items.push(item);
   flat.blocks.push(block);
-  if (item.kind === 'ins') addUses(flat.registers, uses, item);
-  else if (item.kind === 'divide') {
+  if (item.kind === 'ins') {
+    const { args, mask } = item;
+    const { roles } = item.row;
+    const keeps = mask !== null && flat.registers.keepsLanes(item);
+    for (let i = 0; i < args.length; i++) {
+      const a = args[i]!;
+      if (typeof a === 'number') continue;
+      if (a instanceof Reg) {
+        const role = roles[i]!;
+        uses.push(4 * a.id + (keeps && role === isWritten ? isRead + isWritten : role));
+        continue;
+      }
+      const { base, index } = a;
+      if (typeof base === 'object') uses.push(4 * base.id + isRead);
+      if (index !== null) uses.push(4 * index.id + isRead);
+    }
+    if (mask !== null) uses.push(4 * mask.id + isRead);
+  } else if (item.kind === 'divide') {
     flat.divides = true;
     for (let i = 0; i < item.args.length; i++) uses.push(4 * (item.args[i] as Reg).id + (i > 0 ? isRead : isWritten));
   }
   flat.starts.push(uses.length);
-}
-
-function addUses(registers: Registers, uses: number[], item: Item & { readonly kind: 'ins' }): void {
-  const { args, mask } = item;
-  const { roles } = item.row;
-  const keeps = mask !== null && registers.keepsLanes(item);
-  for (let i = 0; i < args.length; i++) {
-    const a = args[i]!;
-    if (typeof a === 'number') continue;
-    if (a instanceof Reg) {
-      const role = roles[i]!;
-      uses.push(4 * a.id + (keeps && role === isWritten ? isRead + isWritten : role));
-      continue;
-    }
-    const { base, index } = a;
-    if (typeof base === 'object') uses.push(4 * base.id + isRead);
-    if (index !== null) uses.push(4 * index.id + isRead);
-  }
-  if (mask !== null) uses.push(4 * mask.id + isRead);
 }
 
 /** Removes dead constants: instructions that encode a constant themselves do not read its register. */

@@ -15,8 +15,8 @@ export function usedBytes({ target }: Context, lanes: number, width: number): nu
 }
 
 /** Bytes of the registers of the parts: at least 16. */
-export function partBytes(ctx: Context, lanes: number, width: number): number {
-  return Math.max(16, usedBytes(ctx, lanes, width));
+export function partBytes({ target }: Context, lanes: number, width: number): number {
+  return Math.max(16, Math.min(target.vectorBytes, lanes * width));
 }
 
 export function makeParts(ctx: Context, lanes: number, width: 4 | 8, make: (part: number) => Reg): Lowered {

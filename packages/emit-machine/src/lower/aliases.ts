@@ -4,11 +4,6 @@
  */
 import { blocksOf, type findRareSides, type KNode, type KNodeOf, linearOf, type Program } from '@polygrad/core/kernel';
 
-/** True for a read of a register. */
-function isRead(n: KNode): boolean {
-  return n.op === 'LOAD' && n.src[0].op === 'REG';
-}
-
 /** Finds reads of registers whose value does not change before its last use: those need no copy. */
 export class Aliases {
   readonly #program: Program;
@@ -38,9 +33,9 @@ export class Aliases {
       let first = 0;
       if (n.op === 'LOAD' || n.op === 'STORE' || n.op === 'ATOMIC') {
         first = 2;
-        if (n.src[0].op !== 'REG') for (const t of linearOf(n.src[1]).terms) if (isRead(t)) this.#use(t, place);
+        if (n.src[0].op !== 'REG') for (const t of linearOf(n.src[1]).terms) this.#use(t, place);
       }
-      for (let i = first; i < src.length; i++) if (src[i]!.op === 'LOAD' && isRead(src[i]!)) this.#use(src[i]!, place);
+      for (let i = first; i < src.length; i++) if (src[i]!.op === 'LOAD') this.#use(src[i]!, place);
       if (n.op !== 'STORE' || n.src[0].op !== 'REG') continue;
       let all = this.#stores.get(n.src[0]);
       if (all === undefined) this.#stores.set(n.src[0], (all = new Map()));
@@ -51,9 +46,9 @@ export class Aliases {
     }
   }
 
-  /** A read that is used at a position. */
+  /** A value that is used at a position. */
   #use(n: KNode, at: number): void {
-    this.#last.set(n, Math.max(at, this.#last.get(n) ?? 0));
+    if (n.op === 'LOAD' && n.src[0].op === 'REG') this.#last.set(n, Math.max(at, this.#last.get(n) ?? 0));
   }
 
   /** True if the register read at a position of the body is not written before the last use. */

@@ -243,7 +243,7 @@ class Lowering implements Context {
   #isLeftOut(n: KNode): boolean {
     if (!this.#uses.has(n) || this.#left.has(n)) return true;
     if (n.op === 'LT' || n.op === 'SHL' || n.op === 'SHR') return this.#isComparedLater(n) || this.#isUnasked(n);
-    return isComparison(n) && this.#isComparedLater(n);
+    return n.dtype === 'bool' && isComparison(n) && this.#isComparedLater(n);
   }
 
   /** Of comparisons and shifts: true for one that only an operation uses which needs none. */

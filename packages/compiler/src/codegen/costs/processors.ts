@@ -69,11 +69,6 @@ const narrowest = 4;
 const longChain = 96;
 const fewestSideBySide = 4;
 
-/** Cache lines that a step reads of so many rows or columns. */
-function linesOf({ apart }: DotStreams['row'], count: number): number {
-  return Math.max(1, count * Math.min(1, apart));
-}
-
 /** A class of sizes is weighed at so many, each as far above the one before: rows, and vectors of them. */
 const weighedSizes = 9;
 function sizesBetween(rows: Ends, vectors: Ends): Ends[] {
@@ -93,8 +88,13 @@ const keptSearches = 1000;
 /** Tiles that fill the registers: results, the vectors of a row of columns, a broadcast element, and one spare. */
 export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers' | 'sums'>): TileFormula {
   const steps = (rows: number, vectors: number, dots?: DotStreams): number => {
-    const lines = dots === undefined ? 0 : linesOf(dots.row, rows) + linesOf(dots.column, vectors);
-    const more = dots === undefined ? 0 : dotLine.cost * (lines - (rows * vectors) / dotLine.products);
+    let more = 0;
+    if (dots !== undefined) {
+      // Cache lines that a step reads of these rows and columns.
+      const { row, column } = dots;
+      const lines = Math.max(1, rows * Math.min(1, row.apart)) + Math.max(1, vectors * Math.min(1, column.apart));
+      more = dotLine.cost * (lines - (rows * vectors) / dotLine.products);
+    }
     return (
       Math.max(rows * vectors, sums, load * (rows + vectors)) + feeding.row * rows + feeding.vector * vectors + more
     );
