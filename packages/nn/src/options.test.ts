@@ -1,5 +1,5 @@
 /** Options of layers, optimizers, schedules and training: unknown names are refused, with the one that was meant. */
-import { concat, flatten, gather, ones, sum, type Tensor } from '@polygrad/core/functions';
+import { concat, flatten, gather, ones, sum, type Tensor, variance } from '@polygrad/core/functions';
 import { createReferenceEngine } from '@polygrad/testing';
 import { setEngine } from '@polygrad/core';
 import { beforeAll, expect, it } from 'vitest';
@@ -68,6 +68,37 @@ it('calls that come from PyTorch by habit say what to do', () => {
   expect(() => new nn.Conv2d(1, 1, 3, { padding_mode: 'zeros' } as never)).toThrow("did you mean 'paddingMode'?");
   expect(() => concat(x as never)).toThrow('bad tensors: a Tensor; must be an array');
   expect(flatten(ones([2, 3, 4]), 1).shape).toEqual([2, 12]);
+});
+
+it('options of other libraries say what is written here', () => {
+  const refused = (call: (options: never) => unknown, options: object, words: string): void =>
+    expect(() => call(options as never)).toThrow(words);
+  const x = ones([1, 2, 4]);
+  const attention = new nn.MultiHeadAttention(4, 2);
+  const ofLayer =
+    "no option 'causal'; it is an option of the layer, given when it is made: { causal: true }; known are mask";
+  refused((o) => attention.forward(x, x, x, o), { causal: true }, ofLayer);
+  refused((o) => attention.forward(x, o), { causal: true }, ofLayer);
+  refused((o) => new nn.TransformerBlock(4, 2).forward(x, o), { causal: true }, ofLayer);
+  refused((o) => attention.forward(x, o), {}, 'bad key: an object; must be a tensor; options come fourth');
+  refused((o) => new nn.MultiHeadAttention(4, 2, o), { isCausal: true }, "did you mean 'causal'? Known are");
+  refused(
+    (o) => new nn.Linear(2, 2, o),
+    { activation: 'relu' },
+    'as in new Sequential(layer, new ReLU()); known are bias',
+  );
+  refused(nn.earlyStopping, { monitor: 'val_loss' }, "no option 'monitor'; it is watch, as in");
+  refused(nn.earlyStopping, { restoreBestWeights: true }, "did you mean 'restoreBest'?");
+  refused((o) => variance(x, o), { unbiased: true }, "no option 'unbiased'; PyTorch divides by n - 1, which is");
+});
+
+it('a layer of another library by its name says so, and keeps no field that nobody reads', () => {
+  const layer = new nn.Linear(2, 2);
+  for (const name of ['trainable', 'requires_grad', 'requiresGrad'])
+    expect(() => Object.assign(layer, { [name]: false })).toThrow(`[Module] no '${name}' of a Linear: freeze()`);
+  expect(() => Reflect.get(new nn.Sequential(layer), 'add')).toThrow('new Sequential(...model.layers, layer)');
+  const optimizer = new nn.SGD(layer.parameters(), { lr: 1 });
+  expect(() => optimizer.step([ones([3, 2]), null])).toThrow('or make the optimizer anew where the model has other');
 });
 
 it('fit and evaluate refuse theirs, too', async () => {

@@ -22,8 +22,8 @@ export function meantOf(_op: string): string {
 }
 
 /*@__NO_SIDE_EFFECTS__*/
-export function nearest(_name: string, _known: readonly string[]): string | undefined {
-  return undefined;
+export function instead(_name: string, _known: readonly string[]): string {
+  return '; k';
 }
 
 /*@__NO_SIDE_EFFECTS__*/

@@ -1,5 +1,5 @@
 /** Options checked against a table: unknown names and values that do not fit are refused, with what would fit. */
-import { meantOf, mustBe, nearest, told } from '#shown-as';
+import { instead, meantOf, mustBe, told } from '#shown-as';
 import { type DType, dtypeInfo } from './dtype.ts';
 import { ArgumentError } from './errors.ts';
 import { isPlain, say, shown } from './shown.ts';
@@ -68,8 +68,7 @@ export function checkFields<Options>(
   for (const name in options) {
     const value = (options as Readonly<Record<string, unknown>>)[name];
     if (!Object.hasOwn(rules, name)) {
-      const meant = told && nearest(name, Object.keys(rules));
-      throw new Failed(op, say`no option '${name}'${meant ? say`, did you mean '${meant}'? K` : '; k'}${known()}`);
+      throw new Failed(op, say`no option '${name}'${told ? instead(name, Object.keys(rules)) : '; k'}${known()}`);
     }
     const rule = rules[name as OptionName<Options>];
     const [fits, wanted] = rule;

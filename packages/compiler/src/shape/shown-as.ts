@@ -97,7 +97,7 @@ export function meantOf(op: string): string {
  * The known name that shares most letters with another, in their order; a short one may be those of a longer word: lr, learningRate. Of several such
  * the longest.
  */
-export function nearest(name: string, known: readonly string[]): string | undefined {
+function nearest(name: string, known: readonly string[]): string | undefined {
   // Axes are called dims elsewhere.
   const bare = name.toLowerCase().replace(/^dims?/, 'axis');
   let best: string | undefined;
@@ -114,6 +114,46 @@ export function nearest(name: string, known: readonly string[]): string | undefi
     if (score > most) [best, most] = [candidate, score];
   }
   return best;
+}
+
+/** Options of other libraries, and what is written here: in calls that know the option before the colon. */
+const elsewhere: Readonly<Record<string, string>> = {
+  'causal iscausal': 'mask: it is an option of the layer, given when it is made: { causal: true }',
+  unbiased: 'correction: PyTorch divides by n - 1, which is { correction: 1 }',
+  ddof: 'correction: ddof of NumPy is correction, as in { correction: 1 }',
+  ord: 'p: it is p, as in { p: 1 }',
+  activation: 'bias: an activation is a layer of its own, as in new Sequential(layer, new ReLU())',
+  'kernelinitializer kernelinit': 'weightInit: it is weightInit, as in { weightInit: xavierUniform() }',
+  biasinitializer: 'biasInit: it is biasInit, as in { biasInit: zerosInit() }',
+  'inputshape inputdim': 'bias: the size of the inputs comes first',
+  'returnsequences returnstate': 'numLayers: forward(x) gives { output, hidden }: all steps, and the last state',
+  batchfirst: 'numLayers: the batch comes first always',
+  monitor: 'watch: it is watch, as in { watch: (report) => report.loss }',
+  mode: "watch: it is best, 'min' or 'max'",
+  validationsplit:
+    'validation: const [train, validation] = rows.split([0.8, 0.2]), and validation: validation.batch(32)',
+  validationdata: 'validation: it is validation, a list of batches { x, y } or a Dataset',
+  classweight: 'loss: the loss has it, as (p, y) => crossEntropy(p, y, { weight: classWeights(labels) })',
+  verbose: "progress: it is progress, as in { progress: 'lines' }",
+  initialepoch: 'firstEpoch: it is firstEpoch',
+};
+
+/**
+ * What stands between an option that is not there and those that are known: what to write for one of another library, or the known name it may be
+ * misspelt from.
+ *
+ * @example
+ * instead('ddof', ['axis', 'correction']); // '; ddof of NumPy is correction, as in { correction: 1 }; k'
+ */
+export function instead(name: string, known: readonly string[]): string {
+  const bare = name.toLowerCase().replaceAll('_', '');
+  for (const [names, remedy] of Object.entries(elsewhere)) {
+    const [needed, text] = /^(\w+): (.*)$/.exec(remedy)!.slice(1) as [string, string];
+    const isSpelled = known.some((own) => bare.endsWith(own.toLowerCase()));
+    if (!isSpelled && names.split(' ').includes(bare) && known.includes(needed)) return `; ${text}; k`;
+  }
+  const meant = nearest(name, known);
+  return meant === undefined ? '; k' : `, did you mean '${meant}'? K`;
 }
 
 /** Dtypes by the names that C and PyTorch have for them. */

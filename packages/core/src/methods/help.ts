@@ -68,7 +68,8 @@ const elsewhere: Readonly<Record<string, string>> = {
   'cpu cuda': "await setEngine('cuda') before tensors are made, or t.to(engine)",
   'numpy tolist toList toArray': 'await t.data() or await t.array()',
   'clone copy': 'the tensor itself, as nothing changes it but assign(); t.mul(1) is another one',
-  'requires_grad requires_grad_ requiresGrad_': 't.requiresGrad = true',
+  'requires_grad= requires_grad_ requiresGrad_ trainable=':
+    't.requiresGrad = true; freeze() of a module keeps its parameters as they are',
   'zero_ zeroGrad grad_fn': 't.grad = null, or zeroGrad() of the optimizer',
   'add_ sub_ mul_ div_ fill_ copy_ clamp_ uniform_ normal_ addScalar mulScalar subScalar divScalar':
     'an operation that gives a new tensor, such as add(t, 1); assign() puts it into a parameter',

@@ -23,7 +23,8 @@ import {
   where,
   zeros,
 } from '@polygrad/core/functions';
-import { checkFits, checkFraction, checkInteger, checkOptions, checkTensor, NnError } from '../errors.ts';
+import { told } from '@polygrad/core/engine';
+import { checkFits, checkFraction, checkInteger, checkOptions, checkTensor, misfit, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { xavierNormal, xavierUniform, zerosInit } from '../init/init.ts';
 import { Module } from '../module/module.ts';
@@ -215,6 +216,12 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
   }
 
   #check(name: string, x: Tensor, width: number): void {
+    if (told && name !== 'query' && x !== null && Object.getPrototypeOf(x) === Object.prototype) {
+      // Keys and values are left out by habit.
+      checkOptions('MultiHeadAttention', x as AttentionCall, 'mask cache');
+      const wanted = 'a tensor; options come fourth, as in forward(x, x, x, { mask })';
+      throw misfit('MultiHeadAttention', name, x, wanted);
+    }
     checkTensor('MultiHeadAttention', name, x);
     const { shape } = x;
     if (shape.length !== 3 || shape[2] !== width)

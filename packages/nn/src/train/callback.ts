@@ -1,6 +1,7 @@
 /** Callbacks: what a training loop tells those who follow it, and how they stop it. */
 import type { ReadyProgress } from '@polygrad/core/functions';
 import type { AnyModule } from '../module/module.ts';
+import { snapshot, type StateDict } from '../module/state.ts';
 import { checkFits, checkOptions } from '../errors.ts';
 
 /** The numbers of one epoch. Losses and metrics are means over rows. */
@@ -61,7 +62,8 @@ export interface Callback {
  * Stops when a number of the report has not improved for some epochs.
  *
  * @param options watch: the number (default the validation loss, or the loss without validation); patience: epochs to wait (default 3); minDelta: how
- *   much better counts (default 0); best: 'min' or 'max' (default 'min')
+ *   much better counts (default 0); best: 'min' or 'max' (default 'min'); restoreBest: the model ends with the parameters and
+ *   buffers of its best epoch, also where the training fails or is aborted; the optimizer keeps its state (default false)
  * @throws NnError for options that do not fit; in an epoch where `watch` gives no number
  * @example
  * const data = [{ x: tensor([[-2], [2], [-1], [1]]), y: tensor([0, 1, 0, 1], { dtype: 'int32' }) }];
@@ -77,17 +79,23 @@ export function earlyStopping(
     readonly patience?: number;
     readonly minDelta?: number;
     readonly best?: 'min' | 'max';
+    readonly restoreBest?: boolean;
   } = {},
 ): Callback {
-  checkOptions('earlyStopping', options, 'watch patience# minDelta# best');
+  checkOptions('earlyStopping', options, 'watch patience# minDelta# best restoreBest?');
   const { watch = (report) => report.validation?.loss ?? report.loss, patience = 3, minDelta = 0 } = options;
-  const { best: direction = 'min' } = options;
+  const { best: direction = 'min', restoreBest = false } = options;
   const isFunction = typeof watch === 'function';
   checkFits('earlyStopping', 'watch', watch, isFunction, 'a function of the report, as (report) => report.loss');
   checkFits('earlyStopping', 'best', direction, direction === 'min' || direction === 'max', "'min' or 'max'");
   const sign = direction === 'min' ? 1 : -1;
   let best = Number.POSITIVE_INFINITY;
   let waited = 0;
+  let kept: StateDict = {};
+  const forget = (): void => {
+    for (const value of Object.values(kept)) value.dispose();
+    kept = {};
+  };
   return {
     onTrainBegin() {
       best = Number.POSITIVE_INFINITY;
@@ -100,7 +108,15 @@ export function earlyStopping(
       if (value < best - minDelta) {
         best = value;
         waited = 0;
+        if (restoreBest) {
+          forget();
+          kept = snapshot(control.model.stateDict());
+        }
       } else if (++waited >= patience) control.stop();
+    },
+    onTrainEnd({ model }) {
+      if (Object.keys(kept).length > 0) model.loadStateDict(kept);
+      forget();
     },
   };
 }

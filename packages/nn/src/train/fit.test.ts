@@ -175,6 +175,26 @@ describe('fit', () => {
     expect([await grown('max'), await grown('min')]).toEqual([6, 3]);
   });
 
+  it('ends with the parameters and buffers of the best epoch if asked', async () => {
+    for (const good of [10, 7]) {
+      using model = new Sequential(new Linear(2, 3), new BatchNorm1d(3), new Linear(3, 1));
+      using optimizer = new SGD(model.parameters(), { lr: 0.1 });
+      const states: unknown[] = [];
+      const record: Callback = {
+        onEpochEnd: async () => void states.push(await hostState(model.stateDict())),
+      };
+      const watch = ({ epoch }: EpochReport): number => [5, 1, 2, 3, 4][epoch]!;
+      const callbacks = [earlyStopping({ watch, patience: 3, restoreBest: true }), record];
+      let calls = 0;
+      const loss = (x: Tensor, y: Tensor): Tensor => mseLoss(x, y).mul(++calls > good ? Number.NaN : 1);
+      const training = fit(model, LINE.slice(0, 2), { optimizer, loss, epochs: 9, callbacks });
+      if (good === 10) expect((await training).epochs.length).toBe(5);
+      else await expect(training).rejects.toThrow('the loss became NaN (epoch 4');
+      expect(await hostState(model.stateDict())).toEqual(states[1]);
+      expect(states.at(-1)).not.toEqual(states[1]);
+    }
+  });
+
   it('asks a source for the pass by its number', async () => {
     const asked: number[] = [];
     const source = {
