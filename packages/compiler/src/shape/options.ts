@@ -68,7 +68,8 @@ export function checkFields<Options>(
   for (const name in options) {
     const value = (options as Readonly<Record<string, unknown>>)[name];
     if (!Object.hasOwn(rules, name)) {
-      throw new Failed(op, say`no option '${name}'${told ? instead(name, Object.keys(rules)) : '; k'}${known()}`);
+      const meant = told && instead(name, Object.keys(rules));
+      throw new Failed(op, say`no option '${name}'${meant || '; k'}${known()}`);
     }
     const rule = rules[name as OptionName<Options>];
     const [fits, wanted] = rule;

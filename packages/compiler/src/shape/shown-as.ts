@@ -141,9 +141,6 @@ const elsewhere: Readonly<Record<string, string>> = {
 /**
  * What stands between an option that is not there and those that are known: what to write for one of another library, or the known name it may be
  * misspelt from.
- *
- * @example
- * instead('ddof', ['axis', 'correction']); // '; ddof of NumPy is correction, as in { correction: 1 }; k'
  */
 export function instead(name: string, known: readonly string[]): string {
   const bare = name.toLowerCase().replaceAll('_', '');

@@ -5,7 +5,7 @@
 import type { Node } from '../graph/node.ts';
 import { peek } from '../runtime/reading.ts';
 import { ArgumentError, OperationError } from '@polygrad/compiler/shape/errors';
-import { say } from '@polygrad/compiler/shape/shown';
+import { isPlain, say, shown } from '@polygrad/compiler/shape/shown';
 import { refuseNames } from '#shown-as';
 import { sizeOf } from '@polygrad/compiler/shape/view';
 import { formatArray } from '../tensor/format.ts';
@@ -260,12 +260,15 @@ function mostArguments(f: (...args: never[]) => unknown): number {
   return most;
 }
 
-/** Throws where a method is given more than its operation takes, as `t.sum(1, true)` of PyTorch: JavaScript would leave it out. */
+/** Throws where a method is given more than its operation takes, as `t.sum(1, true)` of PyTorch: JavaScript would leave it out; or bounds by name. */
 export function checkCount(
   name: string,
   operation: (x: never, ...rest: never[]) => unknown,
   rest: readonly unknown[],
 ): void {
+  const named = name === 'clip' ? rest.find(isPlain) : undefined;
+  if (named !== undefined)
+    throw new ArgumentError(name, say`bounds are ${shown(named)}: give them in order, t.clip(0, 6), null for none`);
   const most = mostArguments(operation) - 1;
   if (rest.findLastIndex((given) => given !== undefined) < most) return;
   const takes = most === 0 ? 'no arguments' : most === 1 ? 'one argument' : `${most} arguments`;

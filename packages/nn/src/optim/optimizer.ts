@@ -3,7 +3,7 @@
  * parameter and new state from old ones, the gradient and the numbers of the step (step-numbers.ts); see sgd.ts, adam.ts and adaptive.ts.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
-import { holdFlushes, refuseNames, showAs, told } from '@polygrad/core/engine';
+import { holdFlushes, refuseNames, showAs } from '@polygrad/core/engine';
 import {
   cast,
   type DType,
@@ -398,7 +398,7 @@ export abstract class Optimizer<Names extends string = string> {
     if (gradient.ndim !== shape.length || shape.some((n, axis) => gradient.shape[axis] !== n)) {
       throw new NnError(
         'step',
-        `gradient ${index} has shape [${gradient.shape.join(', ')}] and its parameter [${shape.join(', ')}]; pass gradients in the order of the parameters${told ? ', or make the optimizer anew where the model has other parameters now' : ''}`,
+        `gradient ${index} has shape [${gradient.shape.join(', ')}] and its parameter [${shape.join(', ')}]; pass gradients in the order of the parameters`,
       );
     }
     if (!gradient.dtype.includes('float')) {

@@ -11,9 +11,6 @@ import { beginOp, compose } from '../../graph/scope.ts';
 import { fmaPrimitive, fmodPrimitive, powPrimitive } from '../../primitives/elementary.ts';
 import { type DType, dtypeInfo, isFloat, isInteger, checkDType } from '@polygrad/compiler/shape/dtype';
 import { checkNames } from '@polygrad/compiler/shape/options';
-import { ArgumentError } from '@polygrad/compiler/shape/errors';
-import { isPlain, say, shown } from '@polygrad/compiler/shape/shown';
-import { told } from '#shown-as';
 import { promoteTypes } from '@polygrad/compiler/shape/promotion';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { given, operand, operands, sideOf } from '../../tensor/operand.ts';
@@ -333,12 +330,6 @@ function orNaN(given: TensorLike, bound: Tensor, beyond: Tensor): Tensor {
  */
 export function clip(x: TensorLike, low: TensorLike | null = null, high: TensorLike | null = null): Tensor {
   return compose('clip', () => {
-    if (told)
-      for (const [name, bound] of [
-        ['low', low],
-        ['high', high],
-      ] as const)
-        refuseNamed(name, bound);
     let result = wrap(operand(x));
     // A bound beyond all numbers of the dtype is none.
     if (low !== null && sideOf(low, result.dtype) >= 0) {
@@ -351,15 +342,6 @@ export function clip(x: TensorLike, low: TensorLike | null = null, high: TensorL
     }
     return result;
   });
-}
-
-/** Throws ArgumentError for bounds by name. */
-function refuseNamed(name: string, bound: unknown): void {
-  if (isPlain(bound))
-    throw new ArgumentError(
-      'clip',
-      say`bad ${name}: ${shown(bound)}; give the bounds in order, clip(x, 0, 6), null for none`,
-    );
 }
 
 /**
