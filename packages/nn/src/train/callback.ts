@@ -1,7 +1,7 @@
 /** Callbacks: what a training loop tells those who follow it, and how they stop it. */
 import type { ReadyProgress } from '@polygrad/core/functions';
 import type { AnyModule } from '../module/module.ts';
-import { snapshot, type StateDict } from '../module/state.ts';
+import { hostState, type StateArray } from '../module/state.ts';
 import { checkFits, checkOptions } from '../errors.ts';
 
 /** The numbers of one epoch. Losses and metrics are means over rows. */
@@ -91,32 +91,26 @@ export function earlyStopping(
   const sign = direction === 'min' ? 1 : -1;
   let best = Number.POSITIVE_INFINITY;
   let waited = 0;
-  let kept: StateDict = {};
-  const forget = (): void => {
-    for (const value of Object.values(kept)) value.dispose();
-    kept = {};
-  };
+  // On the host: after snapshot() between two steps, a step that compile made may throw.
+  let kept: Record<string, StateArray> = {};
   return {
     onTrainBegin() {
       best = Number.POSITIVE_INFINITY;
       waited = 0;
     },
-    onEpochEnd(report, control) {
+    async onEpochEnd(report, control) {
       const watched = watch(report);
       checkFits('earlyStopping', 'result of watch', watched, typeof watched === 'number', 'a number of the report');
       const value = sign * watched;
       if (value < best - minDelta) {
         best = value;
         waited = 0;
-        if (restoreBest) {
-          forget();
-          kept = snapshot(control.model.stateDict());
-        }
+        if (restoreBest) kept = await hostState(control.model.stateDict());
       } else if (++waited >= patience) control.stop();
     },
     onTrainEnd({ model }) {
       if (Object.keys(kept).length > 0) model.loadStateDict(kept);
-      forget();
+      kept = {};
     },
   };
 }
