@@ -6,11 +6,13 @@ import {
   compile,
   checkpoint,
   crossEntropy,
+  detach,
   dropout,
   flush,
   full,
   GradientTape,
   grad,
+  keep,
   memory,
   noGrad,
   ones,
@@ -123,6 +125,23 @@ describe('a replay does what the function does', () => {
       return { f: (x) => [w.assign(w.mul(0.5).add(x)), w.sum(), v.mul(x)], state: [w, v] };
     };
     expect(await replaysOf(make)).toBeGreaterThan(3);
+  });
+
+  it('where copies of what it assigns are kept now and then, whose memory it may not overwrite', async () => {
+    const weight = tensor([1, 2, 3]);
+    const step = compile((x: Tensor) => scope(() => void weight.assign(weight.sub(x.mul(weight)))), { check: 2 });
+    const [x, kept, seen] = [tensor([0.5, -1, 0.5]), [] as Tensor[], [] as number[]];
+    for (let i = 0; i < 40; i++) {
+      step(x);
+      if (i % 3 === 2) {
+        kept.push(keep(detach(weight)));
+        seen.push(i);
+      }
+    }
+    const values = await Promise.all(kept.map((t) => t.array()));
+    for (const [k, i] of seen.entries())
+      expect(values[k]).toEqual([0.5 ** (i + 1), 2 * 2 ** (i + 1), 3 * 0.5 ** (i + 1)]);
+    expect(stats().replays).toBeGreaterThan(10);
   });
 
   it('with assignments that swap tensors, name an argument, or do nothing', async () => {

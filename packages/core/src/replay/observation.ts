@@ -298,7 +298,8 @@ export class Observation extends Watch implements Observer {
       leaves.push(isInput ? spot.slot : -1, isInput ? bytes - spot.base : 0);
     }
     const { kernels, sizes } = plan;
-    this.#flushed.push({ key: key.data.slice(0, key.length), kernels, sizes, leaves, scalars });
+    const operations = key.length - captured.donatable.length - 1;
+    this.#flushed.push({ key: key.data.slice(0, key.length), operations, kernels, sizes, leaves, scalars });
     for (const { donor } of plan.buffers) {
       if (donor < 0) continue;
       const spot = this.#slots.of(nodes[donor]!.storage!.buffer as PoolBuffer);

@@ -138,6 +138,8 @@ export class Result {
 /** What one flush of the call computed. */
 export interface Flushed {
   readonly key: Int32Array;
+  /** So many numbers of the key say what is computed; those after it, which memory may be overwritten. */
+  readonly operations: number;
   /** The kernels of its plan: plans that are bound to sizes of one class have the same list. And these sizes. */
   readonly kernels: readonly KernelEntry[];
   readonly sizes: readonly number[];
@@ -273,8 +275,15 @@ export function differenceOf(a: Script, b: Script): Difference | null {
     return { text: 'a value given to hostValue (such as the mode of a module) is another one', seen: true };
   const text = unseenDifference(a, b);
   if (text !== null) return { text, seen: false };
-  return alike(a.inputs, b.inputs, liesAlike) ? null : { text: 'its tensors lie otherwise in memory', seen: true };
+  const same = alike(a.inputs, b.inputs, liesAlike) && alike(a.flushed, b.flushed, overwritesAlike);
+  return same ? null : { text: 'its tensors lie otherwise in memory', seen: true };
 }
+
+const computesAlike = (a: Flushed, b: Flushed): boolean =>
+  sameNumbers(a.key.subarray(0, a.operations), b.key.subarray(0, b.operations)) && sameNumbers(a.leaves, b.leaves);
+
+/** Memory that a copy of its tensor uses too, as `snapshot` makes them, is not overwritten. A run sees that before it begins. */
+const overwritesAlike = (a: Flushed, b: Flushed): boolean => sameNumbers(a.key, b.key);
 
 function unseenDifference(a: Script, b: Script): string | null {
   if (!alike(a.uploads, b.uploads, sameUpload)) return 'data of the host that it makes tensors of is other data';
@@ -287,13 +296,13 @@ function unseenDifference(a: Script, b: Script): string | null {
   )
     return 'it records other operations';
   if (!alike(a.inputs, b.inputs, liesAlike)) return null;
-  if (!alike(a.flushed, b.flushed, (x, y) => sameNumbers(x.key, y.key) && sameNumbers(x.leaves, y.leaves)))
-    return 'it records other operations';
+  if (!alike(a.flushed, b.flushed, computesAlike)) return 'it records other operations';
   for (const [i, { scalars }] of a.flushed.entries())
     for (const [k, scalar] of scalars.entries()) {
       const other = b.flushed[i]!.scalars[k]!;
       if (!sameScalar(scalar, other)) return `a number in it is ${told(other)}, and was ${told(scalar)}`;
     }
+  if (!alike(a.flushed, b.flushed, overwritesAlike)) return null;
   if (!alike(a.assigned, b.assigned, (x, y) => sameStorage(x, y) && x.input === y.input && x.source === y.source))
     return 'it assigns other tensors';
   const sameMade = (x: Made, y: Made): boolean => sameStorage(x, y) && x.released === y.released;
