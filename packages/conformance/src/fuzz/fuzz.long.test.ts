@@ -2,7 +2,7 @@
 import { createCpuEngine } from '@polygrad/backend-cpu';
 import { createReferenceEngine } from '@polygrad/testing';
 import { expect, it } from 'vitest';
-import { fuzz, fuzzSizes, fuzzTransforms } from './fixtures/run.ts';
+import { fuzz, fuzzHistories, fuzzSizes, fuzzTransforms } from './fixtures/run.ts';
 
 it.each([11, 12, 13])('programs on the CPU engine, seed %i', async (seed) => {
   await fuzz(await createCpuEngine({ threads: 1 + (seed % 2) }), { kind: 'programs', seed, programs: 400 });
@@ -35,6 +35,11 @@ it.each(['transforms', 'transform-gradients'] as const)('%s on the CPU engine', 
   const programs = kind === 'transforms' ? 120 : 40;
   const { compared } = await fuzzTransforms(await createCpuEngine({ threads: 1 }), { kind, seed: 66, programs });
   expect(compared).toBeGreaterThan(3 * programs);
+});
+
+it('leaves and tapes on the CPU engine', async () => {
+  const { compared } = await fuzzHistories(await createCpuEngine({ threads: 1 }), { seed: 67, programs: 200 });
+  expect(compared).toBeGreaterThan(200);
 });
 
 it('refusals on the CPU engine', async () => {

@@ -14,7 +14,7 @@ import { unaryRows } from '../operations/elementwise/unary.ts';
 import { families as operations } from '../operations/registry.ts';
 import { Choices } from '../programs/choices.ts';
 import { Pool } from '../programs/pool.ts';
-import { fuzz, fuzzSizes, fuzzTransforms } from './fixtures/run.ts';
+import { fuzz, fuzzHistories, fuzzSizes, fuzzTransforms } from './fixtures/run.ts';
 import { checkGradients } from './gradients.ts';
 import { type CallStep, printProgram, type Program, Ref, type Step, type Value } from '../programs/program.ts';
 import { execute, type Outcome } from './execute.ts';
@@ -63,6 +63,12 @@ describe('random programs', () => {
     expect(replays).toBeGreaterThan(0);
     const slopes = await fuzzTransforms(engine, { kind: 'transform-gradients', seed: 5, programs: 3 });
     expect(slopes.compared).toBeGreaterThan(5);
+  });
+
+  it('of leaves, tapes and assignments are what arrays with a history of their own give', async () => {
+    const { compared, replays } = await fuzzHistories(await createCpuEngine({ threads: 1 }), { seed: 6, programs: 40 });
+    expect(compared).toBeGreaterThan(40);
+    expect(replays).toBeGreaterThan(0);
   });
 
   it('and calls of every function are refused in the words of the library, or have the values of the reference engine', async () => {

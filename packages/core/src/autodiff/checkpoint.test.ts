@@ -8,6 +8,7 @@ import {
   embedding,
   exp,
   flush,
+  GradientTape,
   grad,
   grads,
   jvp,
@@ -308,5 +309,15 @@ describe('gradients', () => {
     await same(grad((t: Tensor) => sum(grad(f(again))(t)))(x()), mul(x(), 6));
     const twice = (t: Tensor) => sum(checkpoint((u: Tensor, v: Tensor) => mul(mul(u, v), t), t, t));
     await same(grad(twice)(x()), mul(mul(x(), x()), 3));
+  });
+  it('know a tensor from outside that a tape watches between the two runs', async () => {
+    const [a, b] = [tensor([1, 2, 3], { requiresGrad: true }), tensor([4, 5, 6])];
+    const y = checkpoint((t: Tensor) => mul(mul(t, t), b), a);
+    const tape = new GradientTape();
+    tape.watch(b);
+    sum(y).backward();
+    tape.dispose();
+    expect(await read(a.grad!)).toEqual([8, 20, 36]);
+    expect(b.grad).toBeNull();
   });
 });

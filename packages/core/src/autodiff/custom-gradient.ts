@@ -225,6 +225,8 @@ function collectUsed<T>(used: Set<Node>, inputs: readonly Node[], body: () => T)
 class Outside {
   /** The number of the node that a tensor named in the first run. */
   readonly #first = new WeakMap<TrackedHandle, number>();
+  /** The numbers of all nodes that the first run read. */
+  readonly #read = new Set<number>();
   /** Tracked handles by their nodes. */
   readonly #tracked = new Map<TrackedHandle, Node>();
   /** Handles by what is captured: nodes, and from `capture` on their positions among the captured. */
@@ -240,6 +242,7 @@ class Outside {
       if (node.id > newest || seen.has(handle)) return instead;
       seen.add(handle);
       this.#first.set(handle, handle.node.id);
+      this.#read.add(node.id);
       if (instead !== null || graph.placeholders !== null) this.#captured.set(handle, node);
       else if (node.requiresGrad || node.pins !== 0) this.#tracked.set(handle, node);
       return instead;
@@ -265,6 +268,11 @@ class Outside {
     this.#captured.clear();
     this.#tracked.clear();
     return nodes;
+  }
+
+  /** Whether the first run read it. What is tracked only since then is a constant for the gradient. */
+  wasRead({ id }: Node): boolean {
+    return this.#read.has(id);
   }
 
   again<T>(captured: readonly Node[], body: () => T): T {
@@ -322,7 +330,8 @@ function secondRun(
       ),
     );
     trace.stop();
-    for (const node of used) if (!captured.includes(node) && !outer.includes(node)) throw changed(node);
+    for (const node of used)
+      if (!captured.includes(node) && !outer.includes(node) && !outside.wasRead(node)) throw changed(node);
     const node = isTensor(output) ? nodeOf(output) : null;
     if (node === null || !sameShape(node.shape, grad.shape)) {
       throw new ShapeError(
