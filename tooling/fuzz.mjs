@@ -1,5 +1,5 @@
 /**
- * `npm run fuzz -- [--help] [--engine NAME] [--threads N] [--kind programs|gradients|errors|trainings|faults|sizes|size-gradients|transforms|transform-gradients|histories] [--seed N] [--programs N] [--seconds N] [--path P] [--all] [--sizes always] [--trace FILE]`
+ * `npm run fuzz -- [--help] [--engine NAME] [--threads N] [--kind programs|gradients|errors|trainings|faults|sizes|size-gradients|transforms|transform-gradients|histories|matrices] [--seed N] [--programs N] [--seconds N] [--path P] [--all] [--sizes always] [--trace FILE]`
  *
  * Random programs of public operations against float64 formulas, fused and op by op (packages/conformance/src/fuzz). Cases of the suite are steps of
  * them too, with their options. What fails is shrunk by fast-check and printed as TypeScript, with the seed and path that repeat it. Kinds beside programs:
@@ -12,6 +12,7 @@
  * - transforms: programs as functions that compile replays, as bodies of loops and batches, on state that calls change; transform-gradients: their
  *   derivatives.
  * - histories: leaves with backward(), tapes, detach, noGrad and assignments between, on arrays of the oracle too.
+ * - matrices: factors and equations of linear algebra, alone, in batches, loops and compiled.
  *
  * With --sizes always the first flush of a form is bound to a plan for a class of sizes already (setDynamicSizes). Sizes and size-gradients are
  * compared with plans of their own, and of trainings the rows change. With --all every different failure is printed as it is found, unshrunk.
@@ -23,6 +24,7 @@ import fc from 'fast-check';
 import { checkGradients } from '../packages/conformance/dist/fuzz/gradients.js';
 import { check } from '../packages/conformance/dist/fuzz/check.js';
 import { historyOf, HistoryFuzz, printHistory } from '../packages/conformance/dist/fuzz/histories.js';
+import { matrixCallOf, MatrixFuzz } from '../packages/conformance/dist/fuzz/matrices.js';
 import { Choices } from '../packages/conformance/dist/programs/choices.js';
 import { CallFuzz } from '../packages/conformance/dist/fuzz/refusals.js';
 import { generate, settingsFor } from '../packages/conformance/dist/fuzz/generate.js';
@@ -83,6 +85,7 @@ const calls = values.kind === 'errors' ? await CallFuzz.create(made.engine, { ..
 const sized = sizes ? new SizesFuzz(settings, options, values.sizes) : null;
 const functions = transforms ? new TransformFuzz(settings, options) : null;
 const histories = values.kind === 'histories' ? new HistoryFuzz() : null;
+const matrices = values.kind === 'matrices' ? new MatrixFuzz(settings.dtypes) : null;
 if (sizes) await loadSharing();
 setDynamicSizes(values.sizes);
 let unreached = null;
@@ -138,6 +141,12 @@ async function one(raw) {
     await histories.check(raw, ({ kind }) => ops.set(kind, (ops.get(kind) ?? 0) + 1));
     return;
   }
+  if (matrices !== null) {
+    traced(JSON.stringify(matrixCallOf(raw, settings.dtypes)));
+    ran++;
+    await matrices.check(raw, ({ name }) => ops.set(name, (ops.get(name) ?? 0) + 1));
+    return;
+  }
   if (sizes) {
     if (values.trace !== undefined) traced(printSizes(programsOf(raw, settings)));
     ran++;
@@ -187,6 +196,7 @@ if (late !== null && !broken && !values.all) console.log(`the last one: ${String
 if (broken) {
   if (sizes) console.log(printSizes(programsOf(result.counterexample[0], settings)));
   else if (transforms) console.log(printSubject(subjectOf(result.counterexample[0], settings)));
+  else if (matrices !== null) console.log(matrixCallOf(result.counterexample[0], settings.dtypes));
   else if (histories !== null) console.log(printHistory(historyOf(result.counterexample[0])));
   else if (calls === null && !training && !faults) console.log(printProgram(programOf(result.counterexample[0])));
   console.log(String(result.errorInstance?.stack ?? result.errorInstance).slice(0, 3000));
@@ -212,6 +222,7 @@ if (sizes)
     `${sized.bound} programs with shared plans (${sized.boundOpByOp} ${smooth ? 'in checks of derivatives' : 'op by op'}), bound ${sized.binds} times; ${sized.compared} programs at a size compared with plans of their own`,
   );
 if (histories !== null) console.log(`${histories.compared} calls compared, ${histories.replays} replayed`);
+if (matrices !== null) console.log(`${matrices.compared} results compared`);
 if (transforms)
   console.log(
     `${functions.compared} results compared, ${functions.replays} calls replayed, ${functions.unsure} inputs without formulas`,

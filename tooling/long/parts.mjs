@@ -143,6 +143,7 @@ const programs = {
     transforms: 400,
     'transform-gradients': 150,
     histories: 800,
+    matrices: 100,
   },
   native: {
     programs: 2000,
@@ -155,6 +156,7 @@ const programs = {
     transforms: 300,
     'transform-gradients': 100,
     histories: 500,
+    matrices: 100,
   },
   'native-v3': { programs: 1000, gradients: 200 },
   webgpu: { programs: 300, gradients: 200, errors: 800, trainings: 30, faults: 60, transforms: 60 },
@@ -172,6 +174,7 @@ const programs = {
     transforms: 300,
     'transform-gradients': 100,
     histories: 300,
+    matrices: 60,
   },
   'reference-simt': { programs: 3000, gradients: 300, errors: 6000, trainings: 150, transforms: 300, histories: 300 },
   'reference-matrix': { programs: 2000, gradients: 200, trainings: 100, sizes: 200, transforms: 120 },

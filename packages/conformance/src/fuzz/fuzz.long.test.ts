@@ -2,7 +2,7 @@
 import { createCpuEngine } from '@polygrad/backend-cpu';
 import { createReferenceEngine } from '@polygrad/testing';
 import { expect, it } from 'vitest';
-import { fuzz, fuzzHistories, fuzzSizes, fuzzTransforms } from './fixtures/run.ts';
+import { fuzz, fuzzHistories, fuzzMatrices, fuzzSizes, fuzzTransforms } from './fixtures/run.ts';
 
 it.each([11, 12, 13])('programs on the CPU engine, seed %i', async (seed) => {
   await fuzz(await createCpuEngine({ threads: 1 + (seed % 2) }), { kind: 'programs', seed, programs: 400 });
@@ -40,6 +40,11 @@ it.each(['transforms', 'transform-gradients'] as const)('%s on the CPU engine', 
 it('leaves and tapes on the CPU engine', async () => {
   const { compared } = await fuzzHistories(await createCpuEngine({ threads: 1 }), { seed: 67, programs: 200 });
   expect(compared).toBeGreaterThan(200);
+});
+
+it('linear algebra on the CPU engine', async () => {
+  const { compared } = await fuzzMatrices(await createCpuEngine({ threads: 1 }), { seed: 68, programs: 20 });
+  expect(compared).toBeGreaterThan(80);
 });
 
 it('refusals on the CPU engine', async () => {

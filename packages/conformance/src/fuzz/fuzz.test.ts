@@ -14,7 +14,7 @@ import { unaryRows } from '../operations/elementwise/unary.ts';
 import { families as operations } from '../operations/registry.ts';
 import { Choices } from '../programs/choices.ts';
 import { Pool } from '../programs/pool.ts';
-import { fuzz, fuzzHistories, fuzzSizes, fuzzTransforms } from './fixtures/run.ts';
+import { fuzz, fuzzHistories, fuzzMatrices, fuzzSizes, fuzzTransforms } from './fixtures/run.ts';
 import { checkGradients } from './gradients.ts';
 import { type CallStep, printProgram, type Program, Ref, type Step, type Value } from '../programs/program.ts';
 import { execute, type Outcome } from './execute.ts';
@@ -69,6 +69,11 @@ describe('random programs', () => {
     const { compared, replays } = await fuzzHistories(await createCpuEngine({ threads: 1 }), { seed: 6, programs: 40 });
     expect(compared).toBeGreaterThan(40);
     expect(replays).toBeGreaterThan(0);
+  });
+
+  it('of linear algebra fulfil their equations, and are the same in batches and loops', async () => {
+    const { compared } = await fuzzMatrices(await createCpuEngine({ threads: 1 }), { seed: 8, programs: 4 });
+    expect(compared).toBeGreaterThan(12);
   });
 
   it('and calls of every function are refused in the words of the library, or have the values of the reference engine', async () => {
