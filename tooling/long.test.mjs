@@ -120,7 +120,7 @@ describe('the table', () => {
         ...{ cwd: root, encoding: 'utf8', env: { ...process.env, ...env } },
       });
       const fuzz = JSON.parse(stdout).filter(({ name }) => name.startsWith('fuzz '));
-      expect(fuzz.length).toBe(70);
+      expect(fuzz.length).toBe(79);
       return new Set(fuzz.map(({ args }) => args[args.indexOf('--seed') + 1]));
     };
     expect([...seeds({ POLYGRAD_DRAWS: 'same' })]).toEqual(['1']);
