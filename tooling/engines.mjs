@@ -26,13 +26,13 @@ export const engines = [
     whole: { parts: 2, minutes: 8 },
   },
   { engine: 'reference', folder: 'packages/testing', sizes: 'always', sample: 601, whole: { parts: 16, minutes: 2 } },
-  { engine: 'reference-simt', folder: 'packages/testing', sample: 61, whole: { parts: 2, minutes: 5 } },
+  { engine: 'reference-simt', folder: 'packages/testing', sample: 61, whole: { parts: 2, minutes: 4 } },
   {
     engine: 'reference-simt',
     folder: 'packages/testing',
     sizes: 'always',
     sample: 1201,
-    whole: { parts: 8, minutes: 5 },
+    whole: { parts: 8, minutes: 3 },
   },
   { engine: 'reference-subgroups-8', folder: 'packages/testing', sample: 301, whole: { parts: 4, minutes: 5 } },
   { engine: 'reference-matrix', folder: 'packages/testing', sample: 601, whole: { parts: 4, minutes: 3 } },
@@ -64,7 +64,7 @@ export const engines = [
   },
   { engine: 'opencl', folder: 'packages/backend-opencl', sample: 541, whole: { parts: 24, minutes: 7 } },
   { engine: 'opencl-simt', folder: 'packages/backend-opencl', sample: 841, whole: { parts: 30, minutes: 7 } },
-  { engine: 'cuda', folder: 'packages/backend-cuda', sample: 121, whole: { parts: 8, minutes: 5 } },
+  { engine: 'cuda', folder: 'packages/backend-cuda', sample: 121, whole: { parts: 8, minutes: 1 } },
 ];
 
 /** These need nothing but this machine's processor, so they are always required, beside those that POLYGRAD_REQUIRE names. */
