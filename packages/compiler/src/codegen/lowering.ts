@@ -119,6 +119,7 @@ export interface RareLoops {
   /** loops/short-rows.ts */
   cutShort(nest: LoopNest, caps: CodegenCaps): LoopNest;
   joinShort(nest: LoopNest, caps: CodegenCaps): LoopNest;
+  runBeyond(nest: LoopNest, caps: CodegenCaps): LoopNest;
 }
 
 /** Runs a statement, with the expressions it needs, for all columns. `repeatable`: it may run again for some. */

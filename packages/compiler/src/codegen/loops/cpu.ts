@@ -260,7 +260,7 @@ const passes: readonly ((nest: LoopNest, caps: CodegenCaps) => LoopNest)[] = [
   cutStreams,
   cutRows,
   (nest, caps) => narrow(nest, caps, 'cutNarrow'),
-  (nest, caps) => (hasSizes(nest) ? caps.lowering.rare?.()?.cutShort(nest, caps) : null) ?? nest,
+  (nest, caps) => short(nest, caps, 'cutShort'),
 ];
 
 /** What is made of rows shorter than a vector, where the nest has any. */
@@ -275,17 +275,18 @@ const hasStage = ({ stores }: LoopNest): boolean =>
 
 const hasSizes = ({ stores }: LoopNest): boolean => stores.some(({ ranges }) => ranges.some(isSized));
 
-/** Short rows that end at a size, several at a time, where the nest has any. */
-const joined = (nest: LoopNest, caps: CodegenCaps): LoopNest =>
-  (hasSizes(nest) ? caps.lowering.rare?.()?.joinShort(nest, caps) : null) ?? nest;
+/** What is made of short rows that end at a size, where the nest has any. */
+function short(nest: LoopNest, caps: CodegenCaps, how: 'cutShort' | 'joinShort' | 'runBeyond'): LoopNest {
+  return (hasSizes(nest) ? caps.lowering.rare?.()?.[how](nest, caps) : null) ?? nest;
+}
 
 /** The shapes of nests for engines where a group is one thread. */
 export function shapeVectors(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): LoopKernel {
   return shaped(kernel, e, (nests) =>
     passes
       .reduce((now, pass) => now.flatMap((nest) => partsOf(nest, pass(nest, caps))), nests)
-      .flatMap((nest) => tiledTransposes(joined(narrow(nest, caps, 'widenNarrow'), caps), caps))
-      .map((nest) => shapeNest(nest, caps)),
+      .flatMap((nest) => tiledTransposes(short(narrow(nest, caps, 'widenNarrow'), caps, 'joinShort'), caps))
+      .map((nest) => short(shapeNest(nest, caps), caps, 'runBeyond')),
   );
 }
 
