@@ -64,9 +64,10 @@ export const mostNarrow = 5;
 /** Vectors of a row of a typical size, at most: what a row costs besides them is then a good part of it. */
 export const mostVectors = 4;
 
-/** Fewest rows, and lanes of vectors, with which vectors run beyond the ends of rows. */
+/** Fewest rows, and lanes of vectors, with which vectors run beyond the ends of rows; lanes where a row may have more than two vectors. */
 export const leastBeyond = 16;
 export const leastLanes = 4;
+export const leastRepeated = 8;
 
 // --- segments (loops/cuts.ts)
 

@@ -21,7 +21,7 @@ import type { KNode, LoopStore } from '../../ir/ir.ts';
 import { assumeBounds, type Linear, lowOf, nodesOf, sameNodes } from '../../ir/node.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { combine, linearOf, selectTerms } from '../../ir/simplify/integers.ts';
-import { leastBeyond, leastLanes, mostVectors, rowsTogether } from '../costs/cpu.ts';
+import { leastBeyond, leastLanes, leastRepeated, mostVectors, rowsTogether } from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { cutRest, innermost, type LoopNest, split } from './transforms.ts';
@@ -140,6 +140,8 @@ function denseRows(stores: readonly LoopStore[], e: Exprs, caps: CodegenCaps): D
   if (lanes < leastLanes || Math.max(...columns.map(typicalOf)) > mostVectors * lanes) return null;
   const most = Math.max(...columns.map(({ arg }) => arg.extent));
   while (lanes / 2 >= Math.max(most, leastLanes)) lanes /= 2;
+  // Loops over narrow vectors take as long as those that end exactly.
+  if (lanes < leastRepeated && most > 2 * lanes) return null;
   const apart = rowsApart(stores, row, e);
   if (apart === null) return null;
   const reach = Math.max(...columns.map((r) => reachOf(r, lanes)));
