@@ -117,7 +117,6 @@ export interface RareLoops {
   cutNarrow(nest: LoopNest, caps: CodegenCaps, found: Narrow): LoopNest;
   widenNarrow(nest: LoopNest, caps: CodegenCaps, found: Narrow): LoopNest;
   /** loops/short-rows.ts */
-  cutShort(nest: LoopNest, caps: CodegenCaps): LoopNest;
   joinShort(nest: LoopNest, caps: CodegenCaps): LoopNest;
   runBeyond(nest: LoopNest, caps: CodegenCaps): LoopNest;
 }

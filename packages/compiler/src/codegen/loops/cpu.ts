@@ -260,7 +260,7 @@ const passes: readonly ((nest: LoopNest, caps: CodegenCaps) => LoopNest)[] = [
   cutStreams,
   cutRows,
   (nest, caps) => narrow(nest, caps, 'cutNarrow'),
-  (nest, caps) => short(nest, caps, 'cutShort'),
+  (nest, caps) => short(nest, caps, 'joinShort'),
 ];
 
 /** What is made of rows shorter than a vector, where the nest has any. */
@@ -276,7 +276,7 @@ const hasStage = ({ stores }: LoopNest): boolean =>
 const hasSizes = ({ stores }: LoopNest): boolean => stores.some(({ ranges }) => ranges.some(isSized));
 
 /** What is made of short rows that end at a size, where the nest has any. */
-function short(nest: LoopNest, caps: CodegenCaps, how: 'cutShort' | 'joinShort' | 'runBeyond'): LoopNest {
+function short(nest: LoopNest, caps: CodegenCaps, how: 'joinShort' | 'runBeyond'): LoopNest {
   return (hasSizes(nest) ? caps.lowering.rare?.()?.[how](nest, caps) : null) ?? nest;
 }
 
@@ -285,7 +285,7 @@ export function shapeVectors(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): L
   return shaped(kernel, e, (nests) =>
     passes
       .reduce((now, pass) => now.flatMap((nest) => partsOf(nest, pass(nest, caps))), nests)
-      .flatMap((nest) => tiledTransposes(short(narrow(nest, caps, 'widenNarrow'), caps, 'joinShort'), caps))
+      .flatMap((nest) => tiledTransposes(narrow(nest, caps, 'widenNarrow'), caps))
       .map((nest) => short(shapeNest(nest, caps), caps, 'runBeyond')),
   );
 }

@@ -53,19 +53,16 @@ function shortRows(nest: LoopNest, caps: CodegenCaps): Rows | null {
   return caps.lowering.transposes?.(nest, caps) ? null : { row, column };
 }
 
-/** Cuts off the last rows, so that the others are whole blocks. */
-export function cutShort(nest: LoopNest, caps: CodegenCaps): LoopNest {
-  const found = shortRows(nest, caps);
-  return found === null || isMultiple(found.row, rowsTogether)
-    ? nest
-    : cutRest(innermost(nest, found.column), found.row, rowsTogether, true);
-}
-
-/** The nest with several short rows at a time, if they are in whole blocks. */
+/** The nest with several short rows at a time, and the last ones by themselves. */
 export function joinShort(nest: LoopNest, caps: CodegenCaps): LoopNest {
   const found = shortRows(nest, caps);
-  if (found === null || !isMultiple(found.row, rowsTogether)) return nest;
-  return split(nest, found.row, rowsTogether, found.row.arg.kind, 'unroll');
+  if (found === null) return nest;
+  const { row, column } = found;
+  if (isMultiple(row, rowsTogether)) return split(nest, row, rowsTogether, row.arg.kind, 'unroll');
+  const inner = innermost(nest, column);
+  const parts = cutRest(inner, row, rowsTogether, true);
+  const whole = parts.stores[0]!.ranges[inner.stores[0]!.ranges.indexOf(row)]!;
+  return split(parts, whole, rowsTogether, row.arg.kind, 'unroll');
 }
 
 /** Rows that are stored one right after the other, and the vectors that store them. */
