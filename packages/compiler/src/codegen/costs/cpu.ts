@@ -59,16 +59,6 @@ export const mostColumns = 4096;
 export const rowsTogether = 4;
 export const mostNarrow = 5;
 
-// --- short rows that end at a size (loops/short-rows.ts)
-
-/** Vectors of a row of a typical size, at most: what a row costs besides them is then a good part of it. */
-export const mostVectors = 4;
-
-/** Fewest rows, and lanes of vectors, with which vectors run beyond the ends of rows; lanes where a row may have more than two vectors. */
-export const leastBeyond = 16;
-export const leastLanes = 4;
-export const leastRepeated = 8;
-
 // --- segments (loops/cuts.ts)
 
 /** A cut pays if the longest segment has this many elements and there are few segments. */

@@ -21,11 +21,19 @@ import type { KNode, LoopStore } from '../../ir/ir.ts';
 import { assumeBounds, type Linear, lowOf, nodesOf, sameNodes } from '../../ir/node.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { combine, linearOf, selectTerms } from '../../ir/simplify/integers.ts';
-import { leastBeyond, leastLanes, leastRepeated, mostVectors, rowsTogether } from '../costs/cpu.ts';
+import { rowsTogether } from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { cutRest, innermost, type LoopNest, split } from './transforms.ts';
 import { workOf } from './work.ts';
+
+/** Vectors of a row of a typical size, at most: what a row costs besides them is then a good part of it. */
+const mostVectors = 4;
+
+/** Fewest rows, and lanes of vectors, with which vectors run beyond the ends of rows; lanes where a row may have more than two vectors. */
+const leastBeyond = 16;
+const leastLanes = 4;
+const leastRepeated = 8;
 
 interface Rows {
   readonly row: Range;
