@@ -117,8 +117,7 @@ export interface RareLoops {
   cutNarrow(nest: LoopNest, caps: CodegenCaps, found: Narrow): LoopNest;
   widenNarrow(nest: LoopNest, caps: CodegenCaps, found: Narrow): LoopNest;
   /** loops/short-rows.ts */
-  joinShort(nest: LoopNest, caps: CodegenCaps): LoopNest;
-  runBeyond(nest: LoopNest, caps: CodegenCaps): LoopNest;
+  short(nest: LoopNest, caps: CodegenCaps): LoopNest;
 }
 
 /** Runs a statement, with the expressions it needs, for all columns. `repeatable`: it may run again for some. */

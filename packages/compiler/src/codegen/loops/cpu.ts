@@ -260,7 +260,7 @@ const passes: readonly ((nest: LoopNest, caps: CodegenCaps) => LoopNest)[] = [
   cutStreams,
   cutRows,
   (nest, caps) => narrow(nest, caps, 'cutNarrow'),
-  (nest, caps) => short(nest, caps, 'joinShort'),
+  short,
 ];
 
 /** What is made of rows shorter than a vector, where the nest has any. */
@@ -275,9 +275,9 @@ const hasStage = ({ stores }: LoopNest): boolean =>
 
 const hasSizes = ({ stores }: LoopNest): boolean => stores.some(({ ranges }) => ranges.some(isSized));
 
-/** What is made of short rows that end at a size, where the nest has any. */
-function short(nest: LoopNest, caps: CodegenCaps, how: 'joinShort' | 'runBeyond'): LoopNest {
-  return (hasSizes(nest) ? caps.lowering.rare?.()?.[how](nest, caps) : null) ?? nest;
+/** What is made of short rows that end at a size, where the nest has any: before its loops have their kinds, and after that. */
+function short(nest: LoopNest, caps: CodegenCaps): LoopNest {
+  return (hasSizes(nest) ? caps.lowering.rare?.()?.short(nest, caps) : null) ?? nest;
 }
 
 /** The shapes of nests for engines where a group is one thread. */
@@ -286,7 +286,7 @@ export function shapeVectors(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): L
     passes
       .reduce((now, pass) => now.flatMap((nest) => partsOf(nest, pass(nest, caps))), nests)
       .flatMap((nest) => tiledTransposes(narrow(nest, caps, 'widenNarrow'), caps))
-      .map((nest) => short(shapeNest(nest, caps), caps, 'runBeyond')),
+      .map((nest) => short(shapeNest(nest, caps), caps)),
   );
 }
 

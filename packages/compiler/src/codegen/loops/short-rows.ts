@@ -61,8 +61,14 @@ function shortRows(nest: LoopNest, caps: CodegenCaps): Rows | null {
   return caps.lowering.transposes?.(nest, caps) ? null : { row, column };
 }
 
-/** The nest with several short rows at a time, and the last ones by themselves. */
-export function joinShort(nest: LoopNest, caps: CodegenCaps): LoopNest {
+/** The nest with several short rows at a time; once its loops have their kinds, with vectors that run beyond the ends of rows. */
+export function short(nest: LoopNest, caps: CodegenCaps): LoopNest {
+  const isShaped = nest.stores.some(({ ranges }) => ranges.some(({ arg }) => arg.kind === 'serial'));
+  return isShaped ? runBeyond(nest, caps) : joinShort(nest, caps);
+}
+
+/** Several rows at a time, and the last ones by themselves. */
+function joinShort(nest: LoopNest, caps: CodegenCaps): LoopNest {
   const found = shortRows(nest, caps);
   if (found === null) return nest;
   const { row, column } = found;
@@ -83,7 +89,7 @@ interface Dense {
 }
 
 /** The nest, whose loops have their kinds, with vectors that run beyond the ends of rows, where these are short and lie one right after the other. */
-export function runBeyond(nest: LoopNest, caps: CodegenCaps): LoopNest {
+function runBeyond(nest: LoopNest, caps: CodegenCaps): LoopNest {
   const { e, stores } = nest;
   const found = denseRows(stores, e, caps);
   if (found === null) return nest;

@@ -6,7 +6,7 @@ import { cutNarrow, widenNarrow } from '@polygrad/compiler/codegen/loops/narrow-
 import { inlineStage } from '@polygrad/compiler/codegen/linearize/inline-stage';
 import { reduceWhileStaging } from '@polygrad/compiler/codegen/loops/reduce-while-staging';
 import { cutStretches, rowsAndRest } from '@polygrad/compiler/codegen/loops/rows-and-rest';
-import { joinShort, runBeyond } from '@polygrad/compiler/codegen/loops/short-rows';
+import { short } from '@polygrad/compiler/codegen/loops/short-rows';
 import type { RareLoops } from '@polygrad/compiler/codegen/lowering';
 import { groupCopies } from '@polygrad/compiler/contraction/group-copies';
 import { sizedAccess, sizedColumns } from '@polygrad/compiler/contraction/sized-products';
@@ -46,8 +46,7 @@ export const forms: RareForms = {
   rowsAndRest,
   cutNarrow,
   widenNarrow,
-  joinShort,
-  runBeyond,
+  short,
   sizedAccess,
   sizedColumns,
   groupCopies,
