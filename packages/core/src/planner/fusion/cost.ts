@@ -8,7 +8,6 @@ import { isFloat } from '@polygrad/compiler/shape/dtype';
 import { sameShape } from '@polygrad/compiler/shape/view';
 import { isPlanOp, type PlanGraph, type PlanNode, type PlanSize, typicalOf } from '../capture/plan-graph.ts';
 import { definitionOf } from '../../graph/definition.ts';
-import { movedFrom } from '../lowering/rules.ts';
 
 /** Reading an element that some kernel wrote. */
 export const loadCost = 4;
@@ -42,7 +41,7 @@ export interface Facts {
   readonly anchor: readonly (PlanNode | null)[];
   /** The last contraction that leads to a node through elementwise nodes and movements only, other users or not. */
   readonly origin: readonly (PlanNode | null)[];
-  /** 1 for what is compared for equality or with an extreme, and for what such a node is computed from: a sum in another order would not be equal. */
+  /** 1 for sums that are compared with each other or with an extreme of such, and for what leads to them: a sum in another order would not be equal. */
   readonly compared: Uint8Array;
   /** Number of the set of elementwise nodes of one shape that are connected with each other. */
   readonly component: Int32Array;
@@ -69,21 +68,27 @@ export function factsOf(graph: PlanGraph): Facts {
   const anchor: (PlanNode | null)[] = [];
   const origin: (PlanNode | null)[] = [];
   const parent = new Int32Array(nodes.length);
+  // Bits: 1 for sums that a kernel may take again, 2 for what was selected of such sums.
+  const sums = new Uint8Array(nodes.length);
   nodes.forEach((node, i) => {
     parent[i] = i;
     const { work } = definitionOf(node.op);
     let below = 0;
     let sum = work;
+    let from = 0;
     for (const s of node.role === 'pass' ? node.src.slice(0, 1) : node.src) {
       below = Math.max(below, depth[s.index]!);
+      from |= sums[s.index]!;
       // A smaller source is computed once for many elements of the result.
       sum +=
         (surelyInMemory(s) ? loadCost : cost[s.index]!) *
         Math.min(1, typicalOf(graph.size, s.size) / typicalOf(graph.size, node.size));
     }
     depth[i] = below;
+    sums[i] = node.role === 'program' ? from && 2 : from;
     if (node.role === 'reduce' || node.role === 'contraction') {
       depth[i] = below + 1;
+      sums[i] = node.role === 'contraction' ? 0 : isExact(node) ? from && 2 : 1;
       reduced[i] = elementsPerResult(node, graph.size);
     }
     cost[i] = node.role === 'contraction' ? costLimit : Math.min(costLimit, sum * reduced[i]!);
@@ -97,16 +102,13 @@ export function factsOf(graph: PlanGraph): Facts {
   const compared = new Uint8Array(nodes.length);
   for (let i = nodes.length - 1; i >= 0; i--) {
     const node = nodes[i]!;
-    const equals = node.op === 'eq' || ('lt le'.includes(node.op) && node.src.some(isExtreme));
+    // Both sides come from sums, or one from sums and a selection of such. A comparison with a constant is right in any order.
+    const equals =
+      (node.op === 'eq' && node.src.every((s) => sums[s.index]! > 0)) ||
+      ('eq lt le'.includes(node.op) && sums[i] === 3);
     if (equals || (compared[i] === 1 && !surelyInMemory(node))) for (const s of node.src) compared[s.index] = 1;
   }
   return { cost, depth, reduced, anchor, origin, compared, component };
-}
-
-/** The greatest or least of something, in whatever shape: what is not less than it is equal to it. */
-function isExtreme(node: PlanNode): boolean {
-  const base = movedFrom(node);
-  return isPlanOp(base, 'reduce') && isExact(base);
 }
 
 function elementsPerResult(node: PlanNode, sizes: PlanSize | null): number {

@@ -53,3 +53,14 @@ it.each([40, 60, 65])('what is the greatest of sums is still equal to one of the
   const found = [pg.greaterEqual(means, pg.max(means)), pg.lessEqual(means, pg.min(means))];
   for (const flags of found) expect(await pg.countNonZero(flags).item()).toBe(1);
 });
+
+it.each([60, 65])('what differs from the greatest of sums by nothing is one of them: %i sums', async (n) => {
+  await setEngine(createReferenceEngine({ simt: true }));
+  const fractions = (salt: number): pg.Tensor =>
+    pg.tensor(Array.from({ length: n }, (_, i) => Math.sin(13 * i + salt)));
+  const [x, w] = [fractions(1), fractions(2)];
+  const means = pg.mean(pg.mul(pg.unsqueeze(x, 1), pg.unsqueeze(w, 0)), 1);
+  const isGreatest = pg.greaterEqual(pg.sub(means, pg.max(means)), 0).cast('float32');
+  const shares = pg.mul(pg.unsqueeze(pg.div(isGreatest, pg.sum(isGreatest)), 1), pg.unsqueeze(w, 0));
+  expect(await pg.countNonZero(pg.sum(shares, 1)).item()).toBe(1);
+});
