@@ -72,41 +72,36 @@ export function factsOf(graph: PlanGraph): Facts {
   const sums = new Uint8Array(nodes.length);
   nodes.forEach((node, i) => {
     parent[i] = i;
-    const { work } = definitionOf(node.op);
-    let below = 0;
-    let sum = work;
-    let from = 0;
+    let sum = definitionOf(node.op).work;
     for (const s of node.role === 'pass' ? node.src.slice(0, 1) : node.src) {
-      below = Math.max(below, depth[s.index]!);
-      from |= sums[s.index]!;
+      depth[i] = Math.max(depth[i]!, depth[s.index]!);
+      sums[i]! |= sums[s.index]!;
       // A smaller source is computed once for many elements of the result.
       sum +=
         (surelyInMemory(s) ? loadCost : cost[s.index]!) *
         Math.min(1, typicalOf(graph.size, s.size) / typicalOf(graph.size, node.size));
+      if ((node.role === 'elementwise' || node.role === 'materialize') && sameShape(s.shape, node.shape)) {
+        const x = find(parent, i);
+        const y = find(parent, s.index);
+        parent[Math.max(x, y)] = Math.min(x, y);
+      }
     }
-    depth[i] = below;
-    sums[i] = node.role === 'program' ? from && 2 : from;
     if (node.role === 'reduce' || node.role === 'contraction') {
-      depth[i] = below + 1;
-      sums[i] = node.role === 'contraction' ? 0 : isExact(node) ? from && 2 : 1;
+      depth[i]!++;
+      sums[i] = isExact(node) ? sums[i]! && 2 : 1;
       reduced[i] = elementsPerResult(node, graph.size);
     }
     cost[i] = node.role === 'contraction' ? costLimit : Math.min(costLimit, sum * reduced[i]!);
     anchor.push(anchorOf(node, anchor, (s) => s.users === 1 && !s.forced));
     origin.push(anchorOf(node, origin, () => true));
-    if (node.role === 'elementwise' || node.role === 'materialize') {
-      for (const s of node.src) if (sameShape(s.shape, node.shape)) join(parent, i, s.index);
-    }
   });
   const component = parent.map((_, i) => find(parent, i));
   const compared = new Uint8Array(nodes.length);
   for (let i = nodes.length - 1; i >= 0; i--) {
     const node = nodes[i]!;
     // Both sides come from sums, or one from sums and a selection of such. A comparison with a constant is right in any order.
-    const equals =
-      (node.op === 'eq' && node.src.every((s) => sums[s.index]! > 0)) ||
-      ('eq lt le'.includes(node.op) && sums[i] === 3);
-    if (equals || (compared[i] === 1 && !surelyInMemory(node))) for (const s of node.src) compared[s.index] = 1;
+    const equals = 'eq lt le'.includes(node.op) && (sums[i]! > 2 || node.src.every((s) => sums[s.index]));
+    if (equals || (compared[i] && !surelyInMemory(node))) for (const s of node.src) compared[s.index] = 1;
   }
   return { cost, depth, reduced, anchor, origin, compared, component };
 }
@@ -133,9 +128,8 @@ function anchorOf(
   leads: (source: PlanNode) => boolean,
 ): PlanNode | null {
   if (node.role === 'contraction') return node;
-  const passes =
-    node.role === 'elementwise' || node.role === 'materialize' || node.op === 'reshape' || node.op === 'permute';
-  if (!passes) return null;
+  if (!(node.role === 'elementwise' || node.role === 'materialize' || node.op === 'reshape' || node.op === 'permute'))
+    return null;
   let best: PlanNode | null = null;
   for (const s of node.src) {
     const found = anchor[s.index];
@@ -151,10 +145,4 @@ function find(parent: Int32Array, i: number): number {
     at = parent[at]!;
   }
   return at;
-}
-
-function join(parent: Int32Array, a: number, b: number): void {
-  const x = find(parent, a);
-  const y = find(parent, b);
-  if (x !== y) parent[Math.max(x, y)] = Math.min(x, y);
 }
