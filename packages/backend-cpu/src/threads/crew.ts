@@ -1,6 +1,6 @@
 /**
  * How many workers are asked to take part. On a machine that is busy with something else, a thread that holds chunks is stopped for
- * milliseconds, and the others wait for it: then fewer threads are faster than many, and one may be the fastest.
+ * milliseconds, and the others wait for it. Then fewer threads are faster than many, and one may be the fastest.
  *
  * Whoever waits for a worker longer than its work explains says so, and workers that do next to nothing are counted: the crew becomes smaller, and after a while larger again, to try.
  * Tries that fail at once become rarer. On a quiet machine all of this is never asked for anything, not even the time.

@@ -1,12 +1,12 @@
 /**
  * One dispatch shared by threads, seen from the main thread: posting it, taking chunks of it, waiting for its end.
  *
- * A dispatch is posted by one store to the ticket word, which holds the range of chunks that are not taken. Whoever makes
- * the range smaller by a compare-and-exchange owns the chunks between: the main thread takes the first, workers the last, so
- * that threads tend to meet the same data again in the next dispatch. Each takes a part of what is left, ever fewer towards the
- * end: few takes, and threads that end together. The main thread takes less than its share, as it has other things to do. A
- * worker that wakes late finds an empty range or the range of the running dispatch. It reads what that dispatch is only after
- * it owns a chunk; no thread waits for workers that did not come. Which thread runs a chunk never matters to results.
+ * A dispatch is posted by one store to the ticket word, which holds the range of chunks that are not taken. Whoever makes the range
+ * smaller by a compare-and-exchange owns the chunks between. The main thread takes the first and workers the last, so that threads tend
+ * to meet the same data again in the next dispatch. Each takes a part of what is left, ever fewer towards the end: few takes, and threads
+ * that end together. The main thread takes less than its share, as it has other things to do. A worker that wakes late finds an empty
+ * range or the range of the running dispatch. It reads what that dispatch is only after it owns a chunk; no thread waits for workers that
+ * did not come. Which thread runs a chunk never matters to results.
  *
  * `start` returns while workers are busy with their last chunks, so that the main thread can prepare what comes next.
  * `finish` must come before anything that the dispatch reads or writes is touched: memory, the args block, modules.

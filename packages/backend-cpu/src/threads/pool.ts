@@ -1,6 +1,7 @@
 /**
- * The worker threads as the main thread sees them: starting them, publishing modules to them, and when sleeping ones are woken: for work worth
- * their help, in one batch or in small ones that follow each other closely. Loaded as one with what it imports: here.ts and late.ts say when.
+ * The worker threads as the main thread sees them: starting them, publishing modules to them, and when sleeping ones are woken. They are
+ * woken for work worth their help, in one batch or in small ones that follow each other closely. Loaded as one with what it imports:
+ * here.ts and late.ts say when.
  */
 import type { Heap } from '@polygrad/core/engine/shaping';
 import { argsAt, ringAt, ringSlots, tableAt, tableSlots } from '../memory/layout.ts';

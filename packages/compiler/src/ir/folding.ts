@@ -2,7 +2,7 @@
  * Which values are written where they are used, instead of being given a name.
  *
  * A value is folded into its user if that is its only use, in the same block. A load moves only as far as no store can change what it
- * reads: registers are told apart one by one, all other memory is taken to overlap (an input may be an output updated in place).
+ * reads. Registers are told apart one by one, and all other memory is taken to overlap (an input may be an output updated in place).
  */
 import type { KNode, Program } from './ir.ts';
 import { blocksOf, type Uses } from './uses.ts';

@@ -1,9 +1,9 @@
 /**
  * How often the body of a loop of constant extent is written.
  *
- * Short bodies are repeated two or four times. That saves loop overhead (1.2 to 1.6 times faster on data in the first-level
- * cache, measured on V8 11.3 and 13.6). Longer ones are not. V8 11.3 moves all loads of a basic block to its front, so copies
- * of a body that fills the registers spill: a 3 x 3 matrix tile drops from 45 to 26 GFLOP/s when written twice.
+ * Short bodies are repeated two or four times. That saves loop overhead (1.2 to 1.6 times faster on data in the first-level cache,
+ * measured on V8 11.3 and 13.6). Longer ones are not. V8 11.3 moves all loads of a basic block to its front, so copies of a body that
+ * fills the registers spill. A 3 x 3 matrix tile drops from 45 to 26 GFLOP/s when written twice.
  */
 import type { KNode, KNodeOf } from './ir.ts';
 

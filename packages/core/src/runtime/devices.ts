@@ -4,9 +4,9 @@
  * A lost engine stays the current one until the next operation needs an engine. Then its backend is asked for another, and
  * failing that the CPU engine takes over.
  *
- * A device that hangs reports nothing, so only a clock can tell. The limit is counted in pieces, each by a separate timer:
- * a computer that sleeps, or a program that computes for minutes without a turn of the event loop, uses up one piece only. Any other
- * answer of the device starts the limit again, because the device works.
+ * A device that hangs reports nothing, so only a clock can tell. The limit is counted in pieces, each by a separate timer. A computer
+ * that sleeps uses up one piece only. So does a program that computes for minutes without a turn of the event loop. Any other answer of
+ * the device starts the limit again, because the device works.
  *
  * Pages load this together with a device (late.ts). It imports nothing: bundlers would move shared code into files of their own, which would
  * cost more than they hold.

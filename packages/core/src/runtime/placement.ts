@@ -1,7 +1,6 @@
 /**
- * Where work and values are: which engine holds which dtypes, which values a lost device took along, and which nodes are not in memory
- * yet: the needed ones, those that build on
- * others, and those that are independent of each other.
+ * Where work and values are: which engine holds which dtypes, and which values a lost device took along. Also which nodes are not in
+ * memory yet: the needed ones, those that build on others, and those that are independent of each other.
  */
 import type { IEngine } from '../engine/engine.ts';
 import { EngineMissingError, UnsupportedError, DeviceLostError } from '../engine/errors.ts';

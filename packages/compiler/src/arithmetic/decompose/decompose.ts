@@ -1,9 +1,9 @@
 /**
  * Rewrites value operations that an engine lacks into ones it has.
  *
- * Works on expression DAGs of either stage, before vectors are formed, so each function is written once for all dtypes,
- * lanes and engines. float32 functions use float32 and int32 arithmetic wherever that is accurate to one unit in the last place, so that they
- * fill vectors; sin, cos, tan, pow and fmod use float64 for the hard part where the engine has it.
+ * It works on expression DAGs of either stage, before vectors are formed. So each function is written once for all dtypes, lanes and
+ * engines. float32 functions use float32 and int32 arithmetic wherever that is accurate to one unit in the last place, so that they fill
+ * vectors. The functions sin, cos, tan, pow and fmod use float64 for the hard part where the engine has it.
  */
 import { told } from '#shown-as';
 import { fault } from '../../shape/errors.ts';

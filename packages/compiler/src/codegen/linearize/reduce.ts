@@ -1,9 +1,9 @@
 /**
  * One REDUCE being computed: its accumulators, the update inside the loops, the combination at the end.
  *
- * There is an accumulator per kept copy (of open tiles the value depends on), own copy (unrolled or vectorised ranges of the
- * REDUCE) and width: vectors and scalar remainders accumulate separately and are combined at
- * the end in a fixed order. 16-bit floats accumulate in float32, small integers and bool in int32.
+ * There is an accumulator per kept copy (of open tiles the value depends on), own copy (unrolled or vectorised ranges of the REDUCE) and
+ * width. Vectors and scalar remainders accumulate separately and are combined at the end in a fixed order. 16-bit floats accumulate in
+ * float32, small integers and bool in int32.
  */
 import { told } from '#shown-as';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';

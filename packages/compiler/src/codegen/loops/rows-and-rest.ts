@@ -1,8 +1,8 @@
 /**
  * Loops as whole multiples and what is left, which pages load with the first nest that has use of them.
  *
- * Reductions over rows that end at a size: several rows at once, and the remainder in a separate reduction. Loops that a divisor in their
- * index does not divide evenly, as those over a matrix whose diagonal is written: the whole stretches become a nest, which `splitRanges`
+ * Reductions over rows that end at a size: several rows at once, and the remainder in a separate reduction. Some loops a divisor in their
+ * index does not divide evenly, as those over a matrix whose diagonal is written. The whole stretches become a nest, which `splitRanges`
  * splits, and so do the elements before and after these. cuts.ts is not imported: pages without such engines would load it with this.
  */
 import type { Exprs } from '../../ir/expr.ts';

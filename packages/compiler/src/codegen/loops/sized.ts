@@ -1,6 +1,6 @@
 /**
- * Loops whose lengths are known only at dispatch, merged with those around them: a tensor of several sizes that is read as it lies is one loop, as one of fixed
- * lengths is (`mergeRanges`). Short rows would each cost what a loop costs, and vectors would end with each.
+ * Loops whose lengths are known only at dispatch, merged with those around them. A tensor of several sizes that is read as it lies is one
+ * loop, as one of fixed lengths is (`mergeRanges`). Short rows would each cost what a loop costs, and vectors would end with each.
  *
  * It imports no code: pages load it with what sizes share plans by, and bundlers would put what it shares with the compiler into what they load first.
  */

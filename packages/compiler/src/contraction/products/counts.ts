@@ -1,6 +1,6 @@
 /**
- * Numbers of a product that hang on sizes given at dispatch (`Count`): read off the expressions of a loop nest, compared for all sizes of a class, and
- * computed when the sizes are known.
+ * Numbers of a product that hang on sizes given at dispatch (`Count`). They are read off the expressions of a loop nest and compared for
+ * all sizes of a class. They are computed when the sizes are known.
  *
  * They are sums of products of scalars: plain data, which can be written down with a program. What is no such sum has no library.
  */

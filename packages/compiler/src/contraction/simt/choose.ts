@@ -1,6 +1,6 @@
 /**
- * Which tile a contraction gets on an engine with groups of threads: decided by shape alone, so that results are the same bits
- * every time; and the other tiles worth measuring on a device (tuning/).
+ * Which tile a contraction gets on an engine with groups of threads, and the other tiles worth measuring on a device (tuning/). Shape
+ * alone decides, so that results are the same bits every time.
  *
  * GPUs get tiles in group memory, as large as `enoughGroups` groups allow. A thin product - a vector times a matrix - has nothing
  * to share: each thread reads memory directly, along contiguous elements, else along the sum. Where group memory is

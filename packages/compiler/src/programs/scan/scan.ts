@@ -1,10 +1,10 @@
 /**
  * Scans along an axis: running sums, products, extremes and linear recurrences, with linear work.
  *
- * Lines are independent. A group runs through several of them side by side, so that one element need not wait for the one before it:
- * as vectors where lines lie next to each other in memory, else interleaved. Few long lines are cut into segments: totals of the
- * segments, a scan of the totals, then every segment from where the one before it ends. The cuts depend on the shape alone.
- * On engines with groups of threads a group scans a line together (groups.ts), or each of its threads has a line.
+ * Lines are independent. A group runs through several of them side by side, so that one element need not wait for the one before it. They
+ * are vectors where lines lie next to each other in memory, else interleaved. Few long lines are cut into segments: totals of the
+ * segments, a scan of the totals, then every segment from where the one before it ends. The cuts depend on the shape alone. On engines
+ * with groups of threads a group scans a line together (groups.ts), or each of its threads has a line.
  */
 import { combined } from '../../codegen/linearize/reduce.ts';
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';

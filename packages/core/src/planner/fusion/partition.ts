@@ -1,6 +1,6 @@
 /**
- * Which nodes share a kernel, and which are written to memory: the decisions so far, what the rules for each role share (decide.ts), and the
- * changes before another try where a kernel became too large.
+ * Which nodes share a kernel, and which are written to memory. This file has the decisions so far, what the rules for each role share
+ * (decide.ts), and the changes before another try where a kernel became too large.
  *
  * A node is computed in place by the kernels that need it, or stored: by a kernel that visits its elements anyway, by a similar kernel, or by a
  * new one. Kernels never depend on each other in a circle: every join is checked against the readers known so far, and later decisions only
