@@ -1,7 +1,7 @@
 /**
  * L-BFGS: Newton's steps, whose second derivatives are estimated from the last gradients; for whole batches and few parameters.
  *
- * Directions and the history are on the device. Each evaluation reads some numbers: the loss, and products that lengths of steps are decided by.
+ * Directions and the history are on the device; `two-loops.ts` makes one of the other. Each evaluation reads some numbers: the loss, and products that lengths of steps are decided by.
  */
 import { showAs } from '@polygrad/core/engine';
 import {
@@ -16,7 +16,6 @@ import {
   keep,
   max,
   narrow,
-  noGrad,
   reshape,
   scope,
   stack,
@@ -39,6 +38,7 @@ import { hostState, type StateArray } from '../module/state.ts';
 import type { Closure, ClosureFit, ClosureOptimizer, Evaluated } from './closure.ts';
 import { checkedState, type LoadedState, type OptimizerState } from './saved-state.ts';
 import { inOrder } from './owners.ts';
+import { dot, inTwoLoops, type Pair, quietly } from './two-loops.ts';
 import { strongWolfe } from './wolfe.ts';
 
 /** Options of `LBFGS`. */
@@ -58,22 +58,6 @@ export interface LBFGSOptions {
   /** Search for a length that meets the strong Wolfe conditions (default null: none). */
   readonly lineSearchFn?: 'strongWolfe' | null;
 }
-
-/** A move and the change of the gradient on it. */
-interface Pair {
-  readonly move: Tensor;
-  readonly change: Tensor;
-  /** 1 / (move . change). */
-  readonly inverse: number;
-}
-
-/**
- * Pairs of the history that one flush goes through. Every number of pairs has plans of its own; so those of long histories, too, are made of few.
- */
-const pairsAtOnce = 8;
-
-const dot = (a: Tensor, b: Tensor): Tensor => sum(a.mul(b));
-const quietly = <Result>(body: () => Result): Result => scope(() => noGrad(body));
 
 /** Numbers from the device, in one read. */
 async function read(scalars: () => readonly Tensor[]): Promise<number[]> {
@@ -357,47 +341,7 @@ export class LBFGS implements ClosureOptimizer {
       move.dispose();
       change.dispose();
     }
-    this.#direct(this.#turned(gradient));
-  }
-
-  /** The gradient times the estimate of the second derivatives' inverse, downhill: the recursion in two loops. */
-  #turned(gradient: Tensor): Tensor {
-    const number = (value: number): Tensor => full([], value, { dtype: this.#dtype });
-    const parts = Array.from({ length: Math.ceil(this.#pairs.length / pairsAtOnce) }, (_, i) =>
-      this.#pairs.slice(i * pairsAtOnce, (i + 1) * pairsAtOnce),
-    );
-    let q = quietly(() => keep(gradient.mul(-1)));
-    const replace = (next: Tensor): void => {
-      q.dispose();
-      q = next;
-    };
-    const shares: Tensor[][] = [];
-    for (const part of [...parts].reverse()) {
-      const own: Tensor[] = [];
-      const next = quietly(() => {
-        let rest = q;
-        for (const pair of [...part].reverse()) {
-          const share = dot(pair.move, rest).mul(number(pair.inverse));
-          own.unshift(keep(share));
-          rest = rest.sub(pair.change.mul(share));
-        }
-        return keep(rest);
-      });
-      replace(next);
-      shares.unshift(own);
-    }
-    replace(quietly(() => keep(q.mul(number(this.#scale)))));
-    for (const [at, part] of parts.entries()) {
-      const next = quietly(() => {
-        let sum = q;
-        for (const [i, pair] of part.entries())
-          sum = sum.add(pair.move.mul(shares[at]![i]!.sub(dot(pair.change, sum).mul(number(pair.inverse)))));
-        return keep(sum);
-      });
-      replace(next);
-      dispose(shares[at]!);
-    }
-    return q;
+    this.#direct(inTwoLoops(gradient, this.#pairs, this.#scale, this.#dtype));
   }
 
   /** The state in host memory, to go on from. */
