@@ -88,7 +88,7 @@ export function isGather(n: KNode): boolean {
 }
 
 /**
- * Finds the runs of all loads that gathers in the body read. `gathers`: what these are, if not `isGather`. Loads of a run have the same gate, or none.
+ * Finds the runs of all loads that gathers in the body read.
  *
  * @example
  * const p = new ProgramBuilder();
@@ -97,13 +97,13 @@ export function isGather(n: KNode): boolean {
  * const program = p.build({ name: 'even' });
  * findRuns(program).size; // 4
  */
-export function findRuns(program: Program, gathers: (n: KNode) => boolean = isGather): ReadonlyMap<KNode, RunPlace> {
+export function findRuns(program: Program): ReadonlyMap<KNode, RunPlace> {
   const { body } = program;
   const places = new Map<KNode, RunPlace>();
   const wanted = new Set<KNode>();
   for (let at = 0; at < body.length; at++) {
     const n = body[at]!;
-    if (gathers(n)) for (const s of n.src) wanted.add(s);
+    if (isGather(n)) for (const s of n.src) wanted.add(s);
   }
   if (wanted.size === 0) return places;
   const groups = new Map<string, KNodeOf<'LOAD'>[]>();
@@ -114,7 +114,7 @@ export function findRuns(program: Program, gathers: (n: KNode) => boolean = isGa
     const { terms, coefs } = linearOf(n.src[1]);
     // Terms are in the order of their numbers.
     const sum = terms.map((t, k) => `${idOf(t)}*${coefs[k]}`);
-    const key = `${around[at]} ${idOf(n.src[0])} ${n.src[2] && idOf(n.src[2])} ${sum.join('+')}`;
+    const key = `${around[at]} ${idOf(n.src[0])} ${sum.join('+')}`;
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [n]);
     else group.push(n);
