@@ -91,7 +91,7 @@ export function earlyStopping(
   const sign = direction === 'min' ? 1 : -1;
   let best = Number.POSITIVE_INFINITY;
   let waited = 0;
-  // On the host: after snapshot() between two steps, a step that compile made may throw.
+  // On the host: copies on the device would take as much of its memory as the model, during the whole training.
   let kept: Record<string, StateArray> = {};
   return {
     onTrainBegin() {

@@ -9,7 +9,7 @@ import { BatchNorm1d } from '../layers/norm.ts';
 import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
 import { Sequential } from '../module/sequential.ts';
-import { hostState } from '../module/state.ts';
+import { hostState, snapshot, type StateDict } from '../module/state.ts';
 import { LBFGS } from '../optim/lbfgs.ts';
 import { Adam } from '../optim/adam.ts';
 import { GradientAccumulator } from '../optim/averages.ts';
@@ -193,6 +193,23 @@ describe('fit', () => {
       expect(await hostState(model.stateDict())).toEqual(states[1]);
       expect(states.at(-1)).not.toEqual(states[1]);
     }
+  });
+
+  it('learns the same by compiled steps where each epoch leaves a snapshot', async () => {
+    const train = async (taking: boolean): Promise<unknown[]> => {
+      seed(3);
+      using model = new Linear(2, 1);
+      using optimizer = new SGD(model.parameters(), { lr: 0.05 });
+      const [states, snapshots]: [unknown[], StateDict[]] = [[], []];
+      const onEpochEnd = async (): Promise<void> => {
+        states.push(await hostState(model.stateDict()));
+        if (taking) snapshots.push(snapshot(model.stateDict()));
+      };
+      await fit(model, LINE, { optimizer, loss: mseLoss, epochs: 12, compile, callbacks: [{ onEpochEnd }] });
+      for (const [i, kept] of snapshots.entries()) expect(await hostState(kept)).toEqual(states[i]);
+      return states;
+    };
+    expect(await train(true)).toEqual(await train(false));
   });
 
   it('asks a source for the pass by its number', async () => {
