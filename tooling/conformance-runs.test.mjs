@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { conformanceRuns, resultOfSuite } from './conformance-runs.mjs';
 import { engines, processOf } from './engines.mjs';
-import { runShown } from './running.mjs';
+import { runShown, vitestTotals } from './running.mjs';
 import { root } from './workspace.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'polygrad-runs-'));
@@ -39,6 +39,22 @@ it('names cases that failed', () => {
   expect(resultOfSuite(1, output)).toMatchObject({ failed: 1, failures: ['FAILED add / [3] / float32 / plain'] });
   // An engine that cannot be given back after its cases have passed.
   expect(resultOfSuite(1, '4 passed, 0 failed, 0 skipped\n')).toMatchObject({ passed: 4, failed: 1 });
+});
+
+it('names tests that failed, and those that took too long', () => {
+  const report = join(folder, 'report.json');
+  const failed = (fullName, message) => ({ status: 'failed', fullName, failureMessages: [message] });
+  const assertionResults = [failed('a', 'Error: 1 is not 2\n  at a'), failed('b', 'Error: STACK_TRACE_ERROR\n  at b')];
+  const testResults = [{ name: join(root, 'x.test.ts'), status: 'failed', message: '', assertionResults }];
+  writeFileSync(
+    report,
+    JSON.stringify({ testResults, numPassedTests: 3, numFailedTests: 2, numPendingTests: 0, numTodoTests: 0 }),
+  );
+  expect(vitestTotals(report, 1)).toMatchObject({
+    passed: 3,
+    failed: 2,
+    failures: ['x.test.ts: a: Error: 1 is not 2', 'x.test.ts: b: timed out'],
+  });
 });
 
 it('keeps engines apart that have a CPU engine beside them from those that have none', () => {

@@ -80,6 +80,9 @@ export function runShown(script, args, show, { env = {}, seconds } = {}) {
   });
 }
 
+/** The first line of a failure. Where a test took too long, vitest's says only that it is an error. */
+const reason = (message) => (message.startsWith('Error: STACK_TRACE_ERROR') ? 'timed out' : message.split('\n')[0]);
+
 /** Totals of a report that vitest wrote as JSON, and what failed. */
 export function vitestTotals(report, code) {
   if (!existsSync(report)) return { ...one(code === 0, 'no report'), failures: [] };
@@ -90,7 +93,7 @@ export function vitestTotals(report, code) {
     const broken = assertionResults.filter((test) => test.status === 'failed');
     const file = relative(root, name);
     for (const { fullName, failureMessages } of broken)
-      failures.push(`${file}: ${fullName}: ${failureMessages[0]?.split('\n')[0] ?? ''}`);
+      failures.push(`${file}: ${fullName}: ${reason(failureMessages[0] ?? '')}`);
     if (status === 'failed' && broken.length === 0) failures.push(`${file}: ${message.split('\n')[0]}`);
   }
   const failed = code !== 0 && numFailedTests === 0 ? 1 : numFailedTests;

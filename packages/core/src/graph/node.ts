@@ -166,9 +166,16 @@ export interface Handle {
   readonly disposed: boolean;
 }
 
-/** What the finalisation backstop drops for a handle that was garbage collected: the node that the handle named last. Null where it was disposed. */
+/** How many Tensors of a graph exist. */
+export interface Live {
+  tensors: number;
+}
+
+/** What the finalisation backstop drops for a handle that was garbage collected. */
 export interface Watched {
+  /** The node that the handle named last. Null where it was disposed. */
   node: Node | null;
+  readonly live: Live;
 }
 
 /** A handle as the recorder tracks it (recorder.ts). */

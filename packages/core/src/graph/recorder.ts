@@ -9,7 +9,7 @@ import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { checkFields, numberFrom, shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
 import { sizeOf } from '@polygrad/compiler/shape/view';
-import type { GradientSlot, Node, TrackedHandle } from './node.ts';
+import { type GradientSlot, type Node, release, type TrackedHandle, type Watched } from './node.ts';
 import { type GraphState, graph, leastBytes } from './state.ts';
 
 /** Marks a node whose history `backward()` has used up: it still says requiresGrad, but cannot be walked again. */
@@ -104,14 +104,25 @@ export function scopeEnded(): void {
   if (graph.pending.length > 0) graph.flush(false);
 }
 
+/**
+ * The backstop for Tensors that are never disposed: drops a handle's count when the handle is garbage collected.
+ *
+ * All graphs share it, so that it is never collected itself. Up to Node 24, V8 runs no finalisation of the process any more once a registry
+ * was collected for which it was about to run one.
+ */
+export const backstop: FinalizationRegistry<Watched> = new FinalizationRegistry(({ node, live }) => {
+  live.tensors--;
+  release(node!);
+});
+
 /** Registers the survivors of the last flush with the backstop. */
 function watchYoung(g: GraphState): void {
   const { young } = g;
   for (let i = 0; i < young.length; i++) {
     const handle = young[i]!;
     if (handle.disposed || handle.watched) continue;
-    handle.watched = { node: handle.node };
-    g.backstop.register(handle, handle.watched, handle);
+    handle.watched = { node: handle.node, live: g.live };
+    backstop.register(handle, handle.watched, handle);
   }
   empty(young);
 }

@@ -8,7 +8,7 @@ pretend();
 
 describe('scopes', () => {
   it('disposes what is not returned, kept or nested in the result', () => {
-    const before = graph.live;
+    const before = graph.live.tensors;
     let saved: Tensor | undefined;
     const result = scope(() => {
       const a = data();
@@ -16,7 +16,7 @@ describe('scopes', () => {
       return { list: [exp(a)], map: new Map([['x', data()]]), text: 'a' };
     });
     expect(counts.flushes).toBe(1);
-    expect(graph.live - before).toBe(3);
+    expect(graph.live.tensors - before).toBe(3);
     expect(counts.buffers).toBe(3);
     result.list[0]?.dispose();
     result.map.get('x')?.dispose();
@@ -52,10 +52,10 @@ describe('scopes', () => {
 
   it('composites leave nothing behind but their result', () => {
     const x = data();
-    const before = graph.live;
+    const before = graph.live.tensors;
     const pending = graph.pending.length;
     const y = softmax(x);
-    expect(graph.live - before).toBe(1);
+    expect(graph.live.tensors - before).toBe(1);
     expect(graph.pending.length - pending).toBe(1);
     y.dispose();
     x.dispose();
@@ -63,11 +63,11 @@ describe('scopes', () => {
   });
 
   it('composites that throw leave nothing behind', () => {
-    const before = graph.live;
+    const before = graph.live.tensors;
     const x = tensor([[1, 2]]);
     expect(() => softmax(x, 5)).toThrow(/\[softmax\] axis out of range: 5/);
     x.dispose();
-    expect(graph.live).toBe(before);
+    expect(graph.live.tensors).toBe(before);
   });
 
   it('says where a disposed tensor was made', () => {

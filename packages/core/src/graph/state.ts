@@ -6,7 +6,7 @@
  * WeakMaps of facts about single objects: those are right for all runtimes.
  */
 import type { TypedArray } from '@polygrad/compiler/shape/dtype';
-import { release, type Node, type StorageBuffer, type TrackedHandle, type Watched } from './node.ts';
+import type { Live, Node, StorageBuffer, TrackedHandle } from './node.ts';
 
 /** Limits of pending work: a flush starts where one is reached. */
 export interface PendingLimits {
@@ -113,19 +113,14 @@ export class GraphState {
   engineLimit: () => number = () => leastBytes;
   /** Global flushes so far. */
   epoch: number = 0;
-  /** Tensors that exist and are not disposed. */
-  live: number = 0;
+  /** How many Tensors exist and are not disposed. An object of its own: the backstop names it, and must not keep the graph alive. */
+  readonly live: Live = { tensors: 0 };
   /**
    * Handles of the last flush that are not watched yet: watching is expensive, and most are disposed soon. May contain disposed ones, and some that are
    * watched.
    */
   young: TrackedHandle[] = [];
   watching: boolean = false;
-  /** Backstop for Tensors that are never disposed: drops a handle's count when the handle is garbage collected. */
-  readonly backstop: FinalizationRegistry<Watched> = new FinalizationRegistry(({ node }) => {
-    this.live--;
-    release(node!);
-  });
   /**
    * Computes what is pending: at the end of the outermost user scope, or because too much is (`atLimit`). Never called inside an operation.
    * Set by the runtime.

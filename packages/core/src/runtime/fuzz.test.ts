@@ -48,7 +48,14 @@ function build(choices: readonly number[]): { nodes: Node[]; outputs: Node[]; le
 }
 
 function handleOf(node: Node): TrackedHandle {
-  return { node, disposed: false, watched: { node }, kept: false, stamp: 0, dispose: () => undefined };
+  return {
+    node,
+    disposed: false,
+    watched: { live: { tensors: 1 }, node },
+    kept: false,
+    stamp: 0,
+    dispose: () => undefined,
+  };
 }
 
 function compare(got: ArrayLike<number>, want: Values, what: string): void {

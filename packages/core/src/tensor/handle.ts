@@ -15,7 +15,7 @@ import {
   type Watched,
 } from '../graph/node.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
-import { isLeaf, releasedSlot, trackHandle } from '../graph/recorder.ts';
+import { backstop, isLeaf, releasedSlot, trackHandle } from '../graph/recorder.ts';
 import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';
 import { graph } from '../graph/state.ts';
 import { transactions } from '../graph/transactions.ts';
@@ -240,12 +240,12 @@ export class TensorHandle implements TrackedHandle {
   dispose(): void {
     if (this.disposed) return;
     this.disposed = true;
-    graph.live--;
+    graph.live.tensors--;
     graph.observer?.disposed(this);
     if (this.watched) {
       // V8 keeps what was registered until it collects the old generation.
       this.watched.node = null;
-      graph.backstop.unregister(this);
+      backstop.unregister(this);
     }
     if (this.assigned) transactions.forget(this);
     const { node } = this;
@@ -284,7 +284,7 @@ Object.defineProperty(TensorHandle, 'name', { value: 'Tensor' });
 export function wrap(made: Node): Tensor {
   const node = graph.placeholders?.tracked(made) ?? made;
   retain(node);
-  graph.live++;
+  graph.live.tensors++;
   const handle = new TensorHandle(node);
   graph.observer?.made(handle);
   adopt(handle);

@@ -141,7 +141,7 @@ export function memory(engine: IEngine = getEngine()): MemoryInfo {
   if (!isEngine(engine))
     throw new ArgumentError('memory', say`not an engine: ${shown(engine)}; give one, or leave it out`);
   const { numBuffers, bytes, peakBytes, pooledBytes } = poolOf(engine).memory();
-  return { numTensors: graph.live, numBuffers, bytes, peakBytes, pooledBytes };
+  return { numTensors: graph.live.tensors, numBuffers, bytes, peakBytes, pooledBytes };
 }
 
 /**

@@ -119,7 +119,14 @@ describe.each(engines)('%s', (_, make) => {
       const want = valuesOf(outputs, leaves);
       for (const node of outputs) {
         retain(node);
-        trackHandle({ node, disposed: false, watched: { node }, kept: false, stamp: 0, dispose: () => undefined });
+        trackHandle({
+          node,
+          disposed: false,
+          watched: { live: { tensors: 1 }, node },
+          kept: false,
+          stamp: 0,
+          dispose: () => undefined,
+        });
       }
       for (const node of state.flatMap(({ value, m, v }) => [value, m, v])) {
         release(node);
