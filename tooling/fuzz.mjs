@@ -6,7 +6,8 @@
  *
  * - errors: calls with one argument changed, of random programs and of every public function, whose right call is made first. They are refused in the
  *   words of the library, or come to the same on the engine and on the reference engine. Every setting is put back, `--sizes` too.
- * - trainings: random networks and optimizers (fuzz/trainings.mjs), on the engine and on the reference engine.
+ * - trainings: random networks, optimizers and groups of parameters (fuzz/trainings.mjs), with steps that compile replays, on the engine and on the
+ *   reference engine, fused and op by op.
  * - faults: trainings on engines that fail (fuzz/faults.mjs). They end with the bits they would have had.
  * - sizes: programs of which one extent changes from run to run, or two do, so that sizes share plans; size-gradients: the same of derivatives.
  * - transforms: programs as functions that compile replays, as bodies of loops and batches, on state that calls change; transform-gradients: their
@@ -78,6 +79,7 @@ const settings = settingsFor(made.engine.caps, smooth);
 const ops = new Map();
 let ran = 0;
 let compared = 0;
+let replayed = 0;
 const traced = (text) => {
   if (values.trace !== undefined) writeFileSync(values.trace, text);
 };
@@ -132,7 +134,7 @@ async function one(raw) {
   if (training) {
     ran++;
     if (values.sizes === 'always') compared += await checkTrainingAtSizes(made.engine, raw.flat());
-    else await checkTraining(engines, raw.flat());
+    else replayed += await checkTraining(engines, raw.flat());
     return;
   }
   if (histories !== null) {
@@ -217,6 +219,7 @@ console.log(
 if (faults) console.log(`${met.thrown} errors of the library on ${met.engines} engines`);
 if (training && values.sizes === 'always')
   console.log(`${compared} trainings at a size compared with plans of their own`);
+if (training && values.sizes !== 'always') console.log(`${replayed} steps replayed`);
 if (sizes)
   console.log(
     `${sized.bound} programs with shared plans (${sized.boundOpByOp} ${smooth ? 'in checks of derivatives' : 'op by op'}), bound ${sized.binds} times; ${sized.compared} programs at a size compared with plans of their own`,

@@ -76,11 +76,11 @@ function lossOf(c, forward, rows, width) {
   const kind = c.pick('loss', Object.keys(losses));
   if (kind === 'crossEntropy' && width > 1) {
     const target = classes(rows, width);
-    return { rest: [target], loss: (x) => pg.crossEntropy(forward(x), target) };
+    return { target, loss: (x, y) => pg.crossEntropy(forward(x), y) };
   }
   const target = pg.scope(() => pg.abs(given([rows, width], 5)));
   const f = losses[kind === 'crossEntropy' ? 'mseLoss' : kind];
-  return { rest: [target], loss: (x) => f(forward(x), target) };
+  return { target, loss: (x, y) => f(forward(x), y) };
 }
 
 function rowsNet(c, size) {
@@ -159,51 +159,51 @@ function sequenceNet(c, size) {
         this.body instanceof nn.LSTM || this.body instanceof nn.GRU
           ? this.body.forward(seen).output
           : this.body.forward(seen);
-      return pg.reshape(this.head.forward(mixed), [rows * steps, words]);
+      return pg.reshape(this.head.forward(mixed), [-1, words]);
     }
   }
   const model = new Net();
-  const target = classes(rows * steps, words);
   return {
     model,
     inputs: classes(0, words, [rows, steps]),
-    loss: (x) => pg.crossEntropy(model.forward(x), target),
-    rest: [target],
+    target: classes(rows * steps, words),
+    loss: (x, y) => pg.crossEntropy(model.forward(x), y),
   };
 }
 
-function optimizerOf(c, parameters) {
+/** The class of an optimizer, and its options. */
+function optimizerOf(c) {
   const lr = c.pick('rate', [0.05, 0.5, 'schedule']);
   const rate = { lr: lr === 'schedule' ? nn.linearWarmup(2, nn.exponentialDecay(0.1, 0.5)) : lr };
   const weightDecay = c.pick('decay', [0, 0.1]);
   const plus = { ...rate, weightDecay, eps: 0.1 };
   switch (c.pick('optimizer', ['SGD', 'momentum', 'Adam', 'AdamW', 'RMSProp', 'Adagrad', 'Adadelta', 'Lion'])) {
     case 'SGD':
-      return new nn.SGD(parameters, { ...rate, weightDecay });
+      return [nn.SGD, { ...rate, weightDecay }];
     case 'momentum':
-      return new nn.SGD(parameters, {
-        ...rate,
-        weightDecay,
-        momentum: 0.9,
-        nesterov: c.pick('nesterov', [false, true]),
-      });
+      return [nn.SGD, { ...rate, weightDecay, momentum: 0.9, nesterov: c.pick('nesterov', [false, true]) }];
     case 'Adam':
-      return new nn.Adam(parameters, plus);
+      return [nn.Adam, plus];
     case 'AdamW':
-      return new nn.AdamW(parameters, plus);
-    case 'RMSProp':
-      return new nn.RMSProp(parameters, {
-        ...plus,
-        centered: c.pick('centered', [false, true]),
-        momentum: c.pick('momentum', [0, 0.5]),
-      });
+      return [nn.AdamW, plus];
+    case 'RMSProp': {
+      const more = { centered: c.pick('centered', [false, true]), momentum: c.pick('momentum', [0, 0.5]) };
+      return [nn.RMSProp, { ...plus, ...more }];
+    }
     case 'Adagrad':
-      return new nn.Adagrad(parameters, plus);
+      return [nn.Adagrad, plus];
     case 'Adadelta':
-      return new nn.Adadelta(parameters, plus);
+      return [nn.Adadelta, plus];
     default:
-      return new nn.Lion(parameters, { ...rate, weightDecay });
+      return [nn.Lion, { ...rate, weightDecay }];
   }
+}
+
+/** One optimizer of all parameters, or of every second parameter at another rate. */
+function optimizerFor(Kind, options, parameters, groups) {
+  if (groups === 1 || parameters.length === 1) return new Kind(parameters, options);
+  const [even, odd] = [0, 1].map((rest) => parameters.filter((_, i) => i % 2 === rest));
+  return new nn.ParameterGroups(Kind, [{ parameters: even, lr: 0.25, weightDecay: 0 }, { parameters: odd }], options);
 }
 
 /** Trains on the current engine as the numbers say, or on so many rows, and leaves nothing behind. */
@@ -211,65 +211,99 @@ async function randomTraining(numbers, size = null) {
   const c = new Choices(numbers);
   pg.seed(c.nat(1000));
   const make = [rowsNet, imageNet, sequenceNet][c.nat(3)];
-  const { model, inputs, loss, rest } = make(c, size);
+  const { model, inputs, target, loss } = make(c, size);
   const values = [];
   const found = [];
-  let optimizer = null;
-  // A step disposes them; one that does not come to that leaves nothing to what runs next either.
+  // What ends with the training. A step disposes gradients; one that does not come to that leaves nothing to what runs next either.
+  const ends = [];
   let gradients = null;
   try {
-    optimizer = optimizerOf(c, model.parameters());
+    const [Kind, options] = optimizerOf(c);
     const way = c.pick('gradients', ['lossAndGrad', 'backward', 'checkpoint', 'two batches']);
-    const between = c.pick('between steps', ['nothing', 'reads', 'flush', 'idle', 'evaluation', 'frozen']);
+    const between = c.pick('between steps', [
+      'nothing',
+      'reads',
+      'flush',
+      'idle',
+      'evaluation',
+      'frozen',
+      'another rate',
+    ]);
     const clip = c.pick('clip', ['none', 'norm', 'value']);
-    for (let step = 0; step < 4; step++) {
+    const compiled = c.pick('steps', ['recorded', 'compiled']) === 'compiled';
+    const optimizer = optimizerFor(Kind, options, model.parameters(), c.pick('groups', [1, 2]));
+    ends.push(optimizer);
+    const average = c.pick('means of weights', [false, true]) ? new nn.WeightAverage(model, { decay: 0.5 }) : null;
+    const sums = c.pick('batches a step', [1, 2]) === 2 ? new nn.GradientAccumulator(2) : null;
+    ends.push(...[average, sums].filter((owner) => owner !== null));
+    const lessRows = c.pick('last batch', ['whole', 'smaller']) === 'smaller';
+    const update = (grads) => {
+      if (grads !== undefined && clip === 'norm') nn.clipGradNorm(grads, 0.5).dispose();
+      if (grads !== undefined && clip === 'value') nn.clipGradValue(grads, 0.05);
+      optimizer.step(grads);
+      average?.update();
+    };
+    const train = (x, y) => {
       if (way === 'backward') {
-        found.push(
-          pg.scope(() => {
-            const value = loss(inputs);
-            value.backward();
-            return pg.detach(value);
-          }),
-        );
-        optimizer.step();
-      } else {
-        const run = () => {
-          if (way === 'checkpoint') return pg.checkpoint((x) => loss(x), inputs);
-          return way === 'two batches' ? pg.add(loss(inputs), pg.mul(loss(inputs), 0.5)) : loss(inputs);
-        };
-        const { value, grads } = nn.lossAndGrad(model, run);
-        found.push(value);
-        gradients = grads;
-        if (clip === 'norm') nn.clipGradNorm(grads, 0.5).dispose();
-        if (clip === 'value') nn.clipGradValue(grads, 0.05);
-        optimizer.step(grads);
+        const value = pg.scope(() => {
+          const result = loss(x, y);
+          result.backward();
+          return pg.detach(result);
+        });
+        update();
+        return value;
       }
-      if (between === 'reads') await found[step]?.data();
+      const { value, grads } = nn.lossAndGrad(model, () => {
+        if (way === 'checkpoint') return pg.checkpoint((given) => loss(given, y), x);
+        return way === 'two batches' ? pg.add(loss(x, y), pg.mul(loss(x, y), 0.5)) : loss(x, y);
+      });
+      if (!compiled) gradients = grads;
+      const ready = sums === null ? grads : sums.add(grads);
+      if (ready !== null) update(ready);
+      return value;
+    };
+    const step = compiled ? pg.compile(train) : train;
+    if (compiled) ends.push(step);
+    const steps = compiled ? 7 : 4;
+    for (let i = 0; i < steps; i++) {
+      if (lessRows && i % 4 === 3) {
+        const [x, y] = [inputs, target].map((t) =>
+          pg.slice(t, [{ stop: Math.ceil(inputs.shape[0] / 2) * (t.shape[0] / inputs.shape[0]) }]),
+        );
+        found.push(step(x, y));
+        pg.dispose([x, y]);
+      } else found.push(step(inputs, target));
+      if (between === 'reads') await found.at(-1).data();
       if (between === 'flush') pg.flush();
       if (between === 'idle') await pg.idle();
       if (between === 'evaluation') {
         model.eval();
-        found.push(pg.noGrad(() => pg.scope(() => loss(inputs))));
+        found.push(pg.noGrad(() => pg.scope(() => loss(inputs, target))));
         model.train();
       }
-      if (between === 'frozen' && step === 1) model.parameters()[0].requiresGrad = false;
+      if (between === 'frozen' && i === steps - 3) model.parameters()[0].requiresGrad = false;
+      if (between === 'another rate' && i === steps - 3) (optimizer.groups?.[0] ?? optimizer).learningRate = 0.125;
     }
     for (const t of found) values.push(...Array.from(await t.data()));
     // Where a gradient is 0 but for roundings, the step of Lion is its sign.
-    if (optimizer instanceof nn.Lion) values.length = 1;
-    else for (const t of Object.values(model.stateDict())) values.push(...Array.from(await t.data()));
+    if (Kind === nn.Lion) values.length = 1;
+    else
+      for (const t of Object.values({ ...model.stateDict(), ...prefixed(average?.stateDict() ?? {}) }))
+        values.push(...Array.from(await t.data()));
     return { text: c.said.join(', '), values };
   } finally {
     for (const p of model.parameters()) p.grad?.dispose();
-    optimizer?.dispose();
+    for (const owner of ends) owner.dispose();
     model.dispose();
-    pg.dispose([inputs, rest, found, gradients]);
+    pg.dispose([inputs, target, found, gradients]);
   }
 }
 
-/** The same on an engine: as it is recorded, and op by op. */
-async function bothWays(engine, numbers) {
-  await pg.setEngine(engine);
+const prefixed = (state) =>
+  Object.fromEntries(Object.entries(state).map(([name, value]) => [`mean of ${name}`, value]));
+
+/** The same on the current engine: as it is recorded, and op by op. */
+async function bothWays(numbers) {
   const found = [];
   for (const eager of [false, true]) {
     pg.setEager(eager);
@@ -289,11 +323,14 @@ async function bothWays(engine, numbers) {
   return found;
 }
 
-/** Throws where a training comes to something else on one of the engines, or op by op. */
+/** Throws where a training comes to something else on one of the engines, or op by op. Gives how many of its steps were replayed. */
 export async function checkTraining(engines, numbers) {
   let first = null;
+  let replayed = 0;
   for (const engine of engines) {
-    for (const trained of await bothWays(engine, numbers)) {
+    await pg.setEngine(engine);
+    const { replays } = pg.stats();
+    for (const trained of await bothWays(numbers)) {
       first ??= trained;
       const bad = firstDifference(trained.values, first.values);
       if (bad >= 0)
@@ -301,7 +338,9 @@ export async function checkTraining(engines, numbers) {
           `number ${bad} of ${first.values.length} is ${trained.values[bad]} where ${first.values[bad]} was found before: ${trained.text}`,
         );
     }
+    replayed += pg.stats().replays - replays;
   }
+  return replayed;
 }
 
 /** Throws where a training with plans for classes of sizes comes to something else than with plans of its own. Gives how many were compared. */

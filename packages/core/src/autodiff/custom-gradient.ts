@@ -22,7 +22,7 @@ import {
 import { graph } from '../graph/state.ts';
 import { isFloat } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
-import { checkFunction } from '@polygrad/compiler/shape/options';
+import { checkFunction, shown } from '@polygrad/compiler/shape/options';
 import { isList, say } from '@polygrad/compiler/shape/shown';
 import { sameShape } from '@polygrad/compiler/shape/view';
 import { DisposedError, isTensor, nodeOf, wrap } from '../tensor/handle.ts';
@@ -62,7 +62,11 @@ export function customGradient(
   backward: CustomBackward,
 ): (...inputs: Tensor[]) => Tensor {
   checkFunction(op, forward);
-  checkFunction(op, backward);
+  if (typeof backward !== 'function')
+    throw new ArgumentError(
+      op,
+      say`bad backward function: ${shown(backward)}; give one from the gradient of the result to those of the inputs, as in customGradient(f, (g) => g)`,
+    );
   return (...inputs) =>
     compose(op, () => {
       const nodes = inputs.map((input) => nodeOf(input));
