@@ -25,7 +25,9 @@ it('what is no function is refused where it is given', async () => {
   for (const [name, f] of Object.entries(takers))
     expect(() => loose(f, 5), name).toThrow(`[${name}] bad function: 5; must be a function`);
   expect(() => loose(pg.checkpoint, 'f', x)).toThrow("[checkpoint] bad function: 'f'; must be a function");
-  expect(() => loose(pg.customGradient, () => x)).toThrow('[customGradient] bad backward function: undefined; give one');
+  expect(() => loose(pg.customGradient, () => x)).toThrow(
+    '[customGradient] bad backward function: undefined; give one',
+  );
   expect(() => loose(pg.vjp, null, [x], x)).toThrow('[vjp] bad function: null');
   expect(() => loose(pg.jvp, {}, [x], [x])).toThrow('[jvp] bad function: an object');
   await expect(loose(pg.warmup, 5)).rejects.toThrow('[warmup] bad function: 5');

@@ -64,6 +64,16 @@ describe('Module', () => {
     block.loose.dispose();
   });
 
+  it('Sequential refuses other layers in its list, which its parameters would not follow', () => {
+    const model = new Sequential(new Linear(2, 3), new Linear(3, 2));
+    const layers = model.layers as unknown as unknown[];
+    expect(() => (layers[1] = new Linear(3, 4))).toThrow(TypeError);
+    expect(() => layers.push(new Linear(2, 1))).toThrow(TypeError);
+    const other = new Sequential(...model.layers.slice(0, -1), new Linear(3, 4));
+    expect(other.forward(ones([1, 2])).shape).toEqual([1, 4]);
+    expect(other.parameters().map(({ shape }) => shape)).toEqual([[3, 2], [3], [4, 3], [4]]);
+  });
+
   it('lists a shared parameter under both names and counts it once', () => {
     const shared = new Linear(2, 2, { bias: false });
     using model = new Sequential(shared, shared);

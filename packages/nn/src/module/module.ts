@@ -333,6 +333,7 @@ refuseNames(
     'named_parameters trainable_weights trainableWeights trainable_variables get_parameter': 'namedParameters()',
     'named_modules modules children named_children getLayer get_layer get_submodule': 'namedModules()',
     'add push append': 'new Sequential(...model.layers, layer), and an optimizer made after it',
+    pop: 'new Sequential(...model.layers.slice(0, -1)), and an optimizer made after it',
     'named_buffers buffers': 'namedBuffers()',
     zero_grad: 'zeroGrad(), though step() of an optimizer clears what it has used',
     'requires_grad_= requiresGrad_ trainable= requires_grad= requiresGrad=': 'freeze(), and freeze(false)',

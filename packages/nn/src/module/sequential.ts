@@ -14,7 +14,7 @@ export type Layer = Module<[x: Tensor], Tensor> | ((x: Tensor) => Tensor);
  * const y = model.forward(tensor([[1, 2]])); // shape [1, 1]
  */
 export class Sequential extends Module {
-  /** The layers, in order. A plain function has no parameters. */
+  /** The layers, in order; frozen. For another one make `new Sequential(...model.layers.slice(0, -1), other)`. A plain function has no parameters. */
   readonly layers: readonly Layer[];
 
   constructor(...layers: readonly Layer[]) {
@@ -31,7 +31,7 @@ export class Sequential extends Module {
       );
       if (isModule(layer)) Object.defineProperty(this, index, { value: layer, enumerable: true });
     }
-    this.layers = layers;
+    this.layers = Object.freeze(layers);
     // The places above are what the state's names come from; the array would add every layer a second time.
     Object.defineProperty(this, 'layers', { enumerable: false });
   }

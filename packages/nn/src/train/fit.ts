@@ -210,6 +210,22 @@ function refuseOthers(options: FitOptions): void {
   }
 }
 
+/**
+ * Throws NnError where layers were replaced after the optimizer was made: the new ones would never learn. It may have fewer parameters than the model, or
+ * those of others too, but not both.
+ */
+function refuseReplaced(model: Module, parameters: readonly Tensor[], own: ReadonlySet<Tensor>): void {
+  const others = parameters.filter((parameter) => !own.has(parameter)).length;
+  if (others === 0) return;
+  const [name] = model.namedParameters().find(([, p]) => p.requiresGrad && !parameters.includes(p)) ?? [];
+  if (name !== undefined)
+    throw new NnError(
+      'fit',
+      `the optimizer lacks parameter '${name}', and ${others} of its ${parameters.length} are not the model's; after replacing layers make it anew over model.parameters()`,
+      ['optimizer', name],
+    );
+}
+
 /** Throws NnError for arguments of `fit` that do not fit. Returns how the optimizer takes a step if it takes a closure. */
 function checkFit(model: Module, data: BatchSource, options: FitOptions): ClosureFit | undefined {
   checkModule('fit', model);
@@ -235,6 +251,7 @@ function checkFit(model: Module, data: BatchSource, options: FitOptions): Closur
       `the optimizer has ${optimizer.parameters.length} parameters, none of the model's ${learned.size}; make it over model.parameters()`,
       ['optimizer'],
     );
+  if (told) refuseReplaced(model, optimizer.parameters, learned);
   checkFunction('fit', 'loss', options.loss);
   const { compile, metrics = {}, validation } = options;
   if (compile !== undefined) checkFunction('fit', 'compile', compile);
