@@ -160,8 +160,8 @@ const programs = {
   },
   'native-v3': { programs: 1000, gradients: 200 },
   webgpu: { programs: 300, gradients: 200, errors: 800, trainings: 30, faults: 60, transforms: 60, histories: 200 },
-  opencl: { programs: 300, gradients: 100, errors: 600, trainings: 20, faults: 200, transforms: 60 },
-  'opencl-simt': { programs: 300, gradients: 100, errors: 600, trainings: 20 },
+  opencl: { programs: 300, gradients: 100, errors: 600, trainings: 15, faults: 200, transforms: 60 },
+  'opencl-simt': { programs: 300, gradients: 100, errors: 600, trainings: 15 },
   cuda: {
     programs: 300,
     gradients: 60,
